@@ -305,13 +305,12 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::Frame;
     ///
     /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk record its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let mut frame = Frame::read_at(file, 0)?;
     /// let mut chunks = frame.chunks()?;
     /// let second = chunks.get(1)?.expect("a chunk");
     /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);

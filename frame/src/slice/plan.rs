@@ -237,7 +237,6 @@ impl fmt::Debug for SlicePlan {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Cursor;
     use std::path::Path;
 
     use super::*;
@@ -264,7 +263,7 @@ mod tests {
             // The published package lacks the folder `geometry`. A missing folder is skipped.
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
-                let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };
+                let Ok(mut frame) = Frame::read_at(&file, 0) else { continue };
                 let Ok(items) = frame.whole().read() else { continue };
                 for (wave, gap, reads_whole) in
                     [(1, 0, false), (200, 8, false), (200, 8, true), (5000, 100, true)]

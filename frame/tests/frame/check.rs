@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::io::{Seek, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
@@ -44,7 +44,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                findings(&mut Frame::read_at(Cursor::new(file), offset).unwrap())
+                findings(&mut Frame::read_at(file, offset).unwrap())
             }
         };
         for finding in &findings {
@@ -367,7 +367,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
 
 #[test]
 fn a_finding_is_serialized_as_the_command_prints_it() {
-    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header().findings;
+    let findings = Frame::read_at(with(&[(37, &[96])]), 0).unwrap().check_header().findings;
     let expected = serde_json::json!({
         "code": "interrupted-resize",
         "severity": "error",
@@ -457,7 +457,7 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
 fn what_is_found_names_the_place_and_the_numbers() {
     let mut lines = String::new();
     for (name, file, _) in cases() {
-        let findings = match Frame::read_at(Cursor::new(file), 0) {
+        let findings = match Frame::read_at(file, 0) {
             Ok(mut frame) => findings(&mut frame),
             Err(error) => {
                 writeln!(

@@ -84,7 +84,7 @@ fn chunks_that_all_have_the_same_file_are_found() {
     assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
     #[cfg(feature = "decompress")]
     {
-        let error = Frame::open(&path).unwrap().slice(&[0..6, 0..8]).read().unwrap_err();
+        let error = b2nd_frame::Array::open(&path).unwrap().whole().read().unwrap_err();
         let finding = error.finding().unwrap();
         assert_eq!(
             (finding.code(), finding.message()),

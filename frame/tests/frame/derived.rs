@@ -343,7 +343,7 @@ fn items_of_other_folders_with_the_names_of_a_table_are_changed() {
     #[cfg(feature = "decompress")]
     {
         let zip = fs::read(data().join("table.b2z")).unwrap();
-        let member = b2nd_frame::zip_member(std::io::Cursor::new(&zip), "_meta.b2f").unwrap().unwrap();
+        let member = b2nd_frame::zip_member(&zip, "_meta.b2f").unwrap().unwrap();
         let start = usize::try_from(member.offset()).unwrap();
         let length = usize::try_from(Frame::parse(&zip[start..]).unwrap().header().frame_len).unwrap();
         fs::write(path.join("_meta.b2f"), &zip[start..start + length]).unwrap();

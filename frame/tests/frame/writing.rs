@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::findings;
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Filter, FindingCode, Frame, FrameBuilder, FrameType,
-    FrameWriter, HeaderField, NewFrame, Salvage, SpecialValue, SplitMode,
+    FrameWriter, HeaderField, NewFrame, ReadAt, Salvage, SpecialValue, SplitMode,
 };
 use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::{Layout, Meta, Shapes};
@@ -50,7 +50,7 @@ fn store_all<W: Write + Seek>(writer: &mut FrameWriter<W>) {
 
 /// Asserts that a check of a frame and of the data of its chunks finds nothing, and returns the frame.
 #[track_caller]
-fn without_findings<R: Read + Seek>(mut frame: Frame<R>) -> Frame<R> {
+fn without_findings<R: ReadAt>(frame: Frame<R>) -> Frame<R> {
     let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
     let mut findings = report.findings;
     findings.retain(|finding| finding.code() != FindingCode::HighRank);
@@ -116,7 +116,7 @@ fn comparable(mut header: Vec<u8>) -> Vec<u8> {
 #[test]
 fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let mut frame = Frame::read_at(&file[..], 0).unwrap();
     let meta = frame.array().unwrap().unwrap().meta().clone();
     let mut chunks = Vec::new();
     let mut entries = frame.chunks().unwrap();
@@ -133,7 +133,7 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     // a filter, although they are not used.
     let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
     assert_eq!(differs, 2);
-    without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
+    without_findings(Frame::read_at(made, 0).unwrap());
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     let chunk = |number| [&file_chunk_header(), &items_of(number, 32)[..]].concat();
     let in_order = FrameBuilder::new(worked_example()).to_vec((0..4).map(chunk)).unwrap();
     assert_eq!(in_order.len(), file.len());
-    without_findings(Frame::read_at(Cursor::new(&in_order), 0).unwrap());
+    without_findings(Frame::read_at(&in_order, 0).unwrap());
 
     // The frame is written between other bytes, which must stay unchanged.
     let mut to = Cursor::new(vec![0xaa; 2000]);
@@ -378,7 +378,7 @@ fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
     assert_eq!(writer.first_missing(), None);
     assert!(format!("{writer:?}").starts_with("FrameWriter { sizes: "));
     let file = writer.finish().unwrap().into_inner();
-    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let mut frame = Frame::read_at(&file, 0).unwrap();
     let entries = frame.chunks().unwrap().map(Result::unwrap);
     let starts: Vec<_> = entries
         .map(|entry| {
@@ -395,7 +395,7 @@ fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
     for start in starts {
         damaged[start + 3] = 9;
     }
-    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let mut frame = Frame::read_at(damaged, 0).unwrap();
     let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
     assert_eq!(findings.len(), 21);
     assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
@@ -418,7 +418,7 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
             _ => {}
         }
     }
-    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
+    let mut frame = Frame::read_at(damaged, 0).unwrap();
     let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
     let count = |code| findings.iter().filter(|finding| finding.code() == code).count();
     assert_eq!((count(FindingCode::ChunkHeader), count(FindingCode::ChunkFilters)), (21, 1), "{findings:?}");
@@ -462,7 +462,7 @@ fn an_index_of_one_special_value_takes_40_bytes() {
             &[0x30, 0, 0, 0, 0, 0, 0, 0, last],
         ];
         assert_eq!(index, expected.concat());
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let mut frame = Frame::read_at(file, 0).unwrap();
         assert_eq!(frame.count_chunks().unwrap().total(), 1 << 27);
     }
 }
@@ -655,13 +655,13 @@ fn a_vlmetalayer_whose_chunk_is_special_is_valid_and_is_copied_and_salvaged() {
     let chunk = chunk_of_zeros(1);
     let builder = FrameBuilder::new(meta(&[0], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
     let file = builder.to_vec([[]; 0]).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let mut frame = Frame::read_at(&file, 0).unwrap();
     assert_eq!(Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings, []);
     let layer = frame.trailer().unwrap().vlmetalayers()[0].clone();
     assert_eq!(layer.chunk(), chunk);
     #[cfg(feature = "decompress")]
     assert_eq!(layer.decode::<u8>().unwrap(), 0);
-    let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
+    let report = Salvage::read_at(&file, 0).unwrap().preview().unwrap();
     assert_eq!(report.lost_metalayers, []);
 }
 

@@ -97,11 +97,11 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let before = b"before ";
     let file = [&before[..], bytes].concat();
     let offset = before.len() as u64;
-    let saved = Salvage::read_at(Cursor::new(&file), offset).and_then(|salvage| {
+    let saved = Salvage::read_at(&file, offset).and_then(|salvage| {
         // Some inputs are salvaged with an assumed order, the others without.
         if bytes.len().is_multiple_of(2) { salvage.assume_order().preview() } else { salvage.preview() }
     });
-    let Ok(frame) = Frame::read_at(Cursor::new(&file), offset) else {
+    let Ok(frame) = Frame::read_at(&file, offset) else {
         assert!(
             whole.as_ref().is_ok_and(|whole| whole.header().frame_len > bytes.len() as u64) || whole.is_err()
         );
@@ -113,7 +113,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
 
     let [shallow, deep, data] =
         [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData].map(|depth| {
-            let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+            let mut frame = Frame::read_at(&file, offset).expect("the same file");
             Check::new(depth).run(&mut frame).expect("a file in memory")
         });
     for finding in &shallow.findings {
@@ -138,7 +138,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
         undamaged(&frame, bytes, &data, saved);
     }
     trailer(frame, bytes, is_good(&shallow));
-    let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+    let mut frame = Frame::read_at(&file, offset).expect("the same file");
     if is_good(&deep)
         && let Some(array) = frame.array().expect("no error was found")
     {

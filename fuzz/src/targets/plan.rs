@@ -1,7 +1,6 @@
 //! The plan of a slice. If the plan gets the bytes of the file, it gives the same result as `Slice::read`. If it gets
 //! other bytes, it does not panic, it ends, and no wave of ranges is longer than allowed.
 
-use std::io::Cursor;
 
 use b2nd_frame::{Frame, SlicePlan};
 
@@ -21,7 +20,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 pub fn run(data: &[u8]) {
     let (mut choices, bytes) = Choices::split(data, COUNT);
-    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
+    let Ok(mut frame) = Frame::read_at(bytes, 0) else { return };
     let Some((ranges, steps)) = slices::slice(&frame, &mut choices) else { return };
     match frame.slice(&ranges).steps(&steps).nbytes() {
         Ok(nbytes) if nbytes as u64 <= MOST => {}

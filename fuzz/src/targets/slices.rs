@@ -21,7 +21,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 pub fn run(data: &[u8]) {
     let (mut choices, bytes) = Choices::split(data, COUNT);
-    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
+    let Ok(mut frame) = Frame::read_at(bytes, 0) else { return };
     let threads = 1 + choices.below(3);
     let Some((ranges, steps)) = slice(&frame, &mut choices) else { return };
     let Some(geometry) = geometry(&frame) else { return };

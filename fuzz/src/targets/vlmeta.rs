@@ -1,7 +1,6 @@
 //! Tests of vlmetalayers. The whole input is used twice: as the chunk of a vlmetalayer, and as the value of new
 //! vlmetalayers and of a new metalayer.
 
-use std::io::Cursor;
 
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
@@ -23,7 +22,7 @@ pub fn run(bytes: &[u8]) {
     // The writer checks more of the header than `ChunkHeader::parse`, so it may refuse a parsed chunk.
     assert!(made.is_err() || chunk.is_some(), "{made:?}");
     if let (Ok(file), Some(header)) = (made, chunk) {
-        let mut frame = Frame::read_at(Cursor::new(&file), 0).expect("what was written");
+        let mut frame = Frame::read_at(&file, 0).expect("what was written");
         let trailer = frame.trailer().expect("what was written");
         let [layer] = trailer.vlmetalayers() else { panic!("one was written") };
         assert_eq!((layer.name(), layer.chunk(), layer.nbytes()), ("chunk", bytes, Some(header.nbytes)));
@@ -60,7 +59,7 @@ pub fn run(bytes: &[u8]) {
         .vlmetalayer("text", &*text)
         .metalayer("text", &*text)
         .to_vec([[]; 0]);
-    let mut frame = Frame::read_at(Cursor::new(file.expect("short values")), 0).expect("what was written");
+    let mut frame = Frame::read_at(file.expect("short values"), 0).expect("what was written");
     let trailer = frame.trailer().expect("what was written");
     let [as_bytes, as_text] = trailer.vlmetalayers() else { panic!("two were written") };
     assert_eq!(as_bytes.decode::<Vec<u8>>().expect("what was written"), bytes);

@@ -84,7 +84,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(written.position(), written.get_ref().len() as u64);
             let file = written.into_inner();
             assert!(file.starts_with(&before));
-            let frame = || Frame::read_at(Cursor::new(&file), before.len() as u64).expect("what was written");
+            let frame = || Frame::read_at(&file, before.len() as u64).expect("what was written");
             holds(frame, &given, &meta, &layers, &vlmetalayers);
         }
     }
