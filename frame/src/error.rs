@@ -2,6 +2,7 @@
 
 use core::error;
 use core::fmt;
+use core::ops::Range;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +53,8 @@ pub struct Error(Box<Inner>);
 pub enum ErrorKind {
     /// A file cannot be read or written. [`Error::io_error`] gives the reason.
     Io,
-    /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt.
+    /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt, or
+    /// [`Error::ranges`] the byte ranges of a [`KnownRanges`](crate::KnownRanges).
     Incomplete,
     /// The bytes are not a frame, or violate a rule that readers must enforce. [`Error::finding`] has the details.
     Malformed,
@@ -102,6 +104,8 @@ enum Detail {
     Io(&'static str, io::Error),
     /// The number of bytes that are needed.
     Incomplete(usize),
+    /// The byte ranges that are needed.
+    Ranges(Vec<Range<u64>>),
     Finding(Finding),
     /// A metalayer cannot be decoded or written. `action` follows "cannot" in the message.
     Layer {
@@ -134,7 +138,12 @@ impl Error {
 
     /// The error for a failed read. [`at`](Self::at) can add the path of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        Self::new(ErrorKind::Io, Detail::Io("read", reason))
+        // A source can be made of another one, as that of a frame in the data of a store.
+        match reason.downcast::<Self>() {
+            Ok(error) if error.kind() == ErrorKind::Incomplete => error,
+            Ok(error) => Self::new(ErrorKind::Io, Detail::Io("read", io::Error::other(error))),
+            Err(reason) => Self::new(ErrorKind::Io, Detail::Io("read", reason)),
+        }
     }
 
     /// The error for a failed write. [`at`](Self::at) can add the path of the file.
@@ -144,6 +153,11 @@ impl Error {
 
     pub(crate) fn incomplete(needed: usize) -> Self {
         Self::new(ErrorKind::Incomplete, Detail::Incomplete(needed))
+    }
+
+    /// The error of a source of which only some byte ranges are known.
+    pub(crate) fn unknown(ranges: Vec<Range<u64>>) -> Self {
+        Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
     pub(crate) fn malformed(finding: Finding) -> Self {
@@ -255,12 +269,23 @@ impl Error {
         self.0.kind
     }
 
-    /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`].
+    /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`], or if byte
+    /// [`ranges`](Self::ranges) are needed.
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
         match self.0.detail {
             Detail::Incomplete(needed) => Some(needed),
             _ => None,
+        }
+    }
+
+    /// The byte ranges that are needed of a [`KnownRanges`](crate::KnownRanges), in the whole file. Empty if the error has
+    /// another reason.
+    #[must_use]
+    pub fn ranges(&self) -> &[Range<u64>] {
+        match &self.0.detail {
+            Detail::Ranges(ranges) => ranges,
+            _ => &[],
         }
     }
 
@@ -317,6 +342,14 @@ impl fmt::Display for Error {
                 write!(f, "cannot {action} {path}: {reason}{advice}")
             }
             Detail::Incomplete(needed) => write!(f, "incomplete: at least {needed} bytes are needed"),
+            Detail::Ranges(ranges) => {
+                let first = ranges.first().cloned().unwrap_or_default();
+                let more = match ranges.len() {
+                    0 | 1 => String::new(),
+                    count => format!(" and {} more ranges", count - 1),
+                };
+                write!(f, "incomplete: bytes {} to {}{more} are needed", first.start, first.end)
+            }
             Detail::Finding(finding) if *kind == ErrorKind::Changing => {
                 write!(f, "the frame is being changed, or a change was interrupted: {finding}")
             }

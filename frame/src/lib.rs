@@ -131,6 +131,8 @@ mod chunk_file;
 
 mod source;
 
+mod known_ranges;
+
 mod messagepack;
 
 mod header;
@@ -194,10 +196,10 @@ pub use header::frame::Frame;
 pub use header::frame_header::Header;
 pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
+pub use known_ranges::KnownRanges;
 pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
-pub use source::{ReadAt, Seekable};
 pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
@@ -214,6 +216,7 @@ pub use slice::rows::Rows;
 pub use slice::slice_reader::Slice;
 #[cfg(feature = "decompress")]
 pub use slice::subscripts::Subscripts;
+pub use source::{ReadAt, Seekable};
 pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
 #[cfg(feature = "compress")]
 pub use write::array_writer::ArrayWriter;

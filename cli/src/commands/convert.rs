@@ -392,8 +392,8 @@ impl Conversions<'_> {
         let Options { codec, level, filters, .. } = &self.options;
         let mut builder = FrameBuilder::new(self.meta(source, selected)?);
         if let Source::Frame(items) = source {
-            let trailer = items.frame.trailer()?;
-            let header = items.frame.header();
+            let trailer = items.frame().trailer()?;
+            let header = items.frame().header();
             // The new frame gets the filters of the old header, except those that drop bits. The header may name such a
             // filter although it has not changed the old items: a chunk that is stored uncompressed is not filtered.
             // Applied now, the filter would change the items.
@@ -402,7 +402,7 @@ impl Conversions<'_> {
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
             builder = builder.codec(header.codec).level(header.level).filters(&filters);
             builder = builder.split_mode(header.split_mode);
-            for layer in items.frame.metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
+            for layer in items.frame().metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
                 builder = builder.metalayer_bytes(layer.name(), layer.bytes());
             }
             for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
@@ -478,8 +478,8 @@ impl Source {
     fn open(from: &Address) -> Result<Self, Problem> {
         // A folder is not read as a NumPy file: it can only be a sparse frame.
         if from.inside != Inside::Whole || from.path.is_file() {
-            let mut place = from.place("an array or the bytes of a NumPy file")?;
-            if let Some(header) = Npy::read(&mut place)? {
+            let place = from.place("an array or the bytes of a NumPy file")?;
+            if let Some(header) = Npy::read(&place)? {
                 return Ok(Self::Npy(Npy::new(header, place)?));
             }
             if has_extension(&from.path, "npy") {
@@ -550,8 +550,8 @@ impl Source {
                 notes.push(format!("the {} bytes after the items are not converted", npy.rest));
             }
             Self::Frame(items) if is_npy => {
-                let trailer = items.frame.trailer()?;
-                let metalayers = items.frame.metalayers().iter().map(Metalayer::name);
+                let trailer = items.frame().trailer()?;
+                let metalayers = items.frame().metalayers().iter().map(Metalayer::name);
                 let names = metalayers.filter(|name| !is_of_array(name));
                 let names: Vec<_> = names
                     .chain(trailer.vlmetalayers().iter().map(Vlmetalayer::name))
@@ -562,7 +562,7 @@ impl Source {
                 }
             }
             Self::Frame(items) => {
-                let trailer = items.frame.trailer()?;
+                let trailer = items.frame().trailer()?;
                 let derived = trailer.vlmetalayers().iter().filter(|layer| layer.is_derived());
                 notes.extend(
                     derived.map(|layer| format!("vlmetalayer {} is not copied: {FROM_ITEMS}", layer.name())),

@@ -289,7 +289,7 @@ fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
 impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
-        let mut frame = address.open().map_err(|problem| location.failure(problem))?;
+        let frame = address.open().map_err(|problem| location.failure(problem))?;
         // The array is parsed here only to report an error with the address of this frame. `differences` would report
         // the error with the address of the first frame.
         frame.array().map(drop).map_err(|error| location.failure(error))?;

@@ -1,21 +1,21 @@
 //! `b2nd dump`: the bytes of a header or metalayer, with their meaning.
 
-use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::mem;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use b2nd_frame::{Error, Frame, dump_header};
+use b2nd_frame::{Error, Frame, ReadAt, dump_header};
 use b2nd_serde::Deserializer;
 use b2nd_serde::dump::{Row, metalayer};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{
-    Address, Bytes, Inside, MAX_LEN, Place, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text, given_all,
-    is_zip, read_bytes,
+    Address, Bytes, Inside, MAX_LEN, Place, Positioned, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text,
+    given_all, is_zip, read_bytes,
 };
 use crate::output::json::{begin, write};
 use crate::problem::Problem;
@@ -191,16 +191,16 @@ impl Dump {
         // input, `bytes` is the whole input.
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
-            Some(Ok(frame)) => self.rest(frame, receive)?,
+            Some(Ok(frame)) => self.rest(&frame, receive)?,
             Some(Err(problem)) if !problem.is_not_a_frame() => return Err(problem),
-            _ => self.rest(Frame::read_at(Cursor::new(bytes), 0)?, receive)?,
+            _ => self.rest(&Frame::read_at(bytes, 0)?, receive)?,
         }
         Ok(())
     }
 
     /// Passes the rows of the chunks and of the trailer to `receive`. The trailer is dumped even if dumping the chunks
     /// fails.
-    fn rest<R: Read + Seek>(&self, mut frame: Frame<R>, receive: &mut ReceiveRow<'_>) -> Result<(), Error> {
+    fn rest<R: ReadAt>(&self, frame: &Frame<R>, receive: &mut ReceiveRow<'_>) -> Result<(), Error> {
         if let Some(number) = self.chunk {
             return frame.dump_chunk(number, receive);
         }
@@ -273,10 +273,8 @@ const FIRST_LEN: u64 = 1 << 12;
 
 /// Reads the first bytes at an address: enough for the header of a frame.
 fn read(address: &Address) -> Result<Vec<u8>, Problem> {
-    let Place { reader: mut file, offset, .. } = address.place("bytes or hexadecimal digits")?;
-    if offset > 0 {
-        file.seek(SeekFrom::Start(offset))?;
-    }
+    let Place { reader, offset, .. } = address.place("bytes or hexadecimal digits")?;
+    let mut file = Positioned::new(reader, offset);
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {

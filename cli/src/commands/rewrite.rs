@@ -1,10 +1,9 @@
 //! `b2nd rewrite`: a copy in the current format.
 
-use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite, Trailer};
+use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Remedy, Rewrite as FrameRewrite, Trailer};
 use clap::{Args, ValueHint};
 
 use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
@@ -78,7 +77,7 @@ impl Rewrite {
             let change = || self.change_whole(&from.path, interrupts);
             return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
-        let mut frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
         // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
         // `frame`.
@@ -95,7 +94,7 @@ impl Rewrite {
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
             failure(if is_about_to { &self.to } else { from }, error)
         };
-        let mut before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
+        let before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
         let trailer = before.trailer().ok();
         // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
         let before = before.map_reader(drop);
@@ -103,7 +102,7 @@ impl Rewrite {
     }
 
     /// Runs the rewrite with the options of the command line. `before` is the old frame with its trailer.
-    fn with<R: Read + Seek>(
+    fn with<R: ReadAt>(
         &self,
         rewrite: FrameRewrite<'_, R>,
         (before, trailer): (Frame<()>, Option<Trailer>),

@@ -1,12 +1,12 @@
 //! `b2nd salvage`: a new, whole frame from a damaged one.
 
 use std::fs;
-use std::io::{Read, Seek};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_frame::{
-    CheckDepth, Error, ErrorKind, Finding, FindingCode, Salvage as FrameSalvage, SalvageReport, Severity,
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, ReadAt, Salvage as FrameSalvage, SalvageReport,
+    Severity,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -97,7 +97,7 @@ enum Fill {
 
 impl Options {
     /// Applies the options to a salvage.
-    fn apply<'p, R: Read + Seek>(&self, salvage: FrameSalvage<'p, R>) -> FrameSalvage<'p, R> {
+    fn apply<'p, R: ReadAt>(&self, salvage: FrameSalvage<'p, R>) -> FrameSalvage<'p, R> {
         let mut salvage = salvage.fill(match self.fill {
             Fill::Zeros => b2nd_frame::Fill::Zeros,
             Fill::Nan => b2nd_frame::Fill::Nan,
@@ -199,7 +199,7 @@ impl Salvages<'_> {
         self.with(salvage.map_err(|error| from.location().failure(error))?, from, to)
     }
 
-    fn with<R: Read + Seek>(
+    fn with<R: ReadAt>(
         &self,
         salvage: FrameSalvage<'_, R>,
         from: &Address,

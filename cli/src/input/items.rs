@@ -4,12 +4,13 @@ use std::mem;
 use std::ops::Range;
 use std::thread;
 
-use b2nd_frame::{ChunkPlace, Frame, Slice, SpecialValue, expansion_limit};
+use b2nd_frame::{Array, ChunkPlace, Frame, Slice, SpecialValue, expansion_limit};
 use b2nd_serde::Geometry;
 
 use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
+use crate::remote;
 
 /// The maximum number of items to read for the edges of an array. The edges have up to 6 indices in each dimension, so
 /// an array of 16 dimensions can have 6^16 items at its edges.
@@ -21,7 +22,7 @@ const MOST_EDGE_BYTES: usize = 1 << 28;
 
 /// An array whose items can be read.
 pub(crate) struct Items {
-    pub(crate) frame: Frame<Reader>,
+    array: Array<Reader>,
     pub(crate) geometry: Geometry,
     pub(crate) typesize: usize,
     threads: usize,
@@ -30,14 +31,7 @@ pub(crate) struct Items {
     pub(crate) limit: u64,
     /// The items of the latest read. The next read reuses this memory.
     buffer: Vec<u8>,
-    /// For an object in an object store: the byte ranges of the chunk index, and their bytes. Every slice needs these
-    /// ranges first. Their bytes are kept, so that the next slice need not request the ranges again.
-    index: Option<(Wave, Vec<Vec<u8>>)>,
 }
-
-/// Byte ranges that are requested together, each with the name of the file in which it is. `None` means the file of the
-/// frame itself.
-type Wave = Vec<(Option<String>, Range<u64>)>;
 
 /// A function that receives the bytes of items, and the number of times that each item counts. Each item of a stored
 /// chunk counts once. Of all special chunks with the same value, only one item is passed: it counts for all items of
@@ -50,28 +44,21 @@ pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<
 impl Items {
     /// Prepares the reading of the items of the array in a frame. Refuses a frame without an array. Also refuses a
     /// frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
-    pub(crate) fn new(mut frame: Frame<Reader>) -> Result<Self, Problem> {
-        let geometry = match frame.array()? {
-            Some(array) if !frame.kind().is_active() => {
-                array.geometry().map_err(|error| Problem::new("malformed", error.to_string()))?
-            }
-            // The library refuses to read the items of such a frame, and its error says why.
-            _ => {
-                let why = frame.whole().nbytes().err();
-                return Err(
-                    why.map_or_else(|| Problem::new("unsupported", "the frame has no array"), Problem::from)
-                );
-            }
-        };
-        let typesize = usize::try_from(frame.header().typesize).unwrap_or_default();
+    pub(crate) fn new(frame: Frame<Reader>) -> Result<Self, Problem> {
         let limit = expansion_limit(frame.stored_len());
+        let array = Array::new(frame)?;
+        let (geometry, typesize) = (array.geometry().clone(), array.item_size());
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
             return Err(Problem::new("too-large", message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { frame, geometry, typesize, threads, limit, buffer: Vec::new(), index: None })
+        Ok(Self { array, geometry, typesize, threads, limit, buffer: Vec::new() })
+    }
+
+    pub(crate) fn frame(&self) -> &Frame<Reader> {
+        self.array.frame()
     }
 
     /// Sets the number of threads. The default is one per processor.
@@ -79,12 +66,12 @@ impl Items {
         Self { threads, ..self }
     }
 
-    fn slice(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Slice<'_, Reader> {
-        self.frame.slice(ranges).steps(steps).threads(self.threads)
+    fn slice(&self, ranges: &[Range<u64>], steps: &[u64]) -> Slice<'_, Reader> {
+        self.array.slice(ranges).steps(steps).threads(self.threads)
     }
 
     /// Refuses a slice that cannot be read, before anything is printed.
-    pub(crate) fn check(&mut self, selected: &Selected) -> Result<(), Problem> {
+    pub(crate) fn check(&self, selected: &Selected) -> Result<(), Problem> {
         self.slice(&selected.ranges, &selected.steps).nbytes()?;
         Ok(())
     }
@@ -149,7 +136,7 @@ impl Items {
         // with this value.
         let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
         let mut stored = Vec::new();
-        let mut chunks = self.frame.chunks().map_err(Problem::from)?;
+        let mut chunks = self.frame().chunks().map_err(Problem::from)?;
         while let Some(entry) = chunks.next().transpose().map_err(Problem::from)? {
             let ChunkPlace::Special(value) = entry.place else {
                 stored.push(entry.number);
@@ -195,8 +182,8 @@ impl Items {
         steps: &[u64],
         items: &mut [u8],
     ) -> Result<(), Problem> {
-        if self.frame.reader_mut().object().is_some() {
-            let read = self.read_object(ranges, steps)?;
+        if let Some(object) = self.frame().reader().object() {
+            let read = self.read_object(object, ranges, steps)?;
             if items.len() != read.len() {
                 let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
                 return Err(Problem::new("invalid-input", why));
@@ -209,26 +196,17 @@ impl Items {
 
     /// Reads a slice of an object in an object store. The byte ranges are requested in waves: the ranges of one wave
     /// are requested in parallel, and their bytes can show which ranges the next wave needs.
-    fn read_object(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<Vec<u8>, Problem> {
+    fn read_object(
+        &self,
+        object: &remote::Object,
+        ranges: &[Range<u64>],
+        steps: &[u64],
+    ) -> Result<Vec<u8>, Problem> {
         let mut plan = self.slice(ranges, steps).plan()?;
-        let mut is_index = true;
         while !plan.ranges().is_empty() {
             let files = (0..).map(|number| plan.chunk_file(number));
-            let wave: Wave = files.zip(plan.ranges().iter().cloned()).collect();
-            let answers = match &self.index {
-                Some((known, answers)) if *known == wave => answers.clone(),
-                _ => {
-                    // `read_into` calls this function only if the reader is an object, so `break` is never reached.
-                    let Some(object) = self.frame.reader_mut().object() else { break };
-                    let answers = object.fetch_all(&wave)?;
-                    if is_index {
-                        self.index = Some((wave, answers.clone()));
-                    }
-                    answers
-                }
-            };
-            is_index = false;
-            plan.take(answers)?;
+            let wave: Vec<_> = files.zip(plan.ranges().iter().cloned()).collect();
+            plan.take(object.fetch_all(&wave)?)?;
         }
         Ok(plan.finish()?)
     }

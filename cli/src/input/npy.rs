@@ -1,11 +1,11 @@
 //! NumPy files, `.npy`.
 
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek};
 use std::ops::Range;
 
 use b2nd_serde::dtype::Dtype;
 
-use super::source::{Place, Reader};
+use super::source::{Place, Positioned, Reader};
 use crate::problem::Problem;
 use crate::text::Tuple;
 
@@ -28,19 +28,18 @@ pub(crate) struct Npy {
     is_fortran: bool,
     /// The offset of the first item.
     start: u64,
-    reader: BufReader<Reader>,
+    reader: BufReader<Positioned<Reader>>,
     /// Memory for items in Fortran order, before they are transposed. The next read reuses this memory.
     buffer: Vec<u8>,
 }
 
 impl Npy {
     /// Reads the header. `None` if the bytes do not begin with the magic bytes of a NumPy file.
-    pub(crate) fn read(place: &mut Place) -> Result<Option<Header>, Problem> {
-        let reader = &mut place.reader;
-        reader.seek(SeekFrom::Start(place.offset))?;
+    pub(crate) fn read(place: &Place) -> Result<Option<Header>, Problem> {
+        let mut reader = Positioned::new(&place.reader, place.offset);
         let mut magic = [0; MAGIC.len()];
         match reader.read_exact(&mut magic) {
-            Ok(()) if magic == *MAGIC => match Header::read(reader) {
+            Ok(()) if magic == *MAGIC => match Header::read(&mut reader) {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     Err(malformed("cut short in its header".into()))
                 }
@@ -52,7 +51,7 @@ impl Npy {
     }
 
     /// The array that follows a header. Refuses Python objects, and a file that is too short for the shape.
-    pub(crate) fn new(header: Header, mut place: Place) -> Result<Self, Problem> {
+    pub(crate) fn new(header: Header, place: Place) -> Result<Self, Problem> {
         let Header { dtype, shape, is_fortran, len } = header;
         if dtype.has_objects() {
             let message = "its items are pickled Python objects, which only Python reads";
@@ -69,7 +68,7 @@ impl Npy {
             );
             return Err(malformed(message));
         };
-        let reader = BufReader::with_capacity(BUFFER_LEN, place.reader);
+        let reader = BufReader::with_capacity(BUFFER_LEN, Positioned::new(place.reader, 0));
         Ok(Self { dtype, shape, rest, is_fortran, start, reader, buffer: Vec::new() })
     }
 
@@ -180,7 +179,7 @@ pub(crate) struct Header {
 impl Header {
     /// Reads the header after the magic bytes. The outer error is an error of reading, the inner one is about the
     /// content of the header.
-    fn read(reader: &mut Reader) -> io::Result<Result<Self, Problem>> {
+    fn read(reader: &mut impl Read) -> io::Result<Result<Self, Problem>> {
         let mut version = [0; 2];
         reader.read_exact(&mut version)?;
         let (len, before) = match version {

@@ -1,11 +1,11 @@
 //! Opens the frame or the bytes at an address.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_frame::{
-    EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, SPARSE_INDEX, Store, ZipMember,
+    EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, ReadAt, SPARSE_INDEX, Store, ZipMember,
     is_sparse_frame, zip_member,
 };
 
@@ -16,33 +16,65 @@ use crate::terminal::await_stdin;
 
 /// The source of a frame: a file, the bytes of standard input, an object in an object store, or, for a frame
 /// in the compressed data of a `.b2e` or `.b2z` file, the decompressed data.
-pub(crate) type Reader = Box<dyn ReadSeek>;
+pub(crate) type Reader = Box<dyn Source>;
 
-pub(crate) trait ReadSeek: Read + Seek + Send {
-    /// The reader as an object in an object store; `None` if the reader is not an object. Byte ranges of an object can
-    /// be requested in parallel, which is faster than to read one range after the other.
-    fn object(&mut self) -> Option<&mut remote::Object> {
+pub(crate) trait Source: ReadAt + Send + Sync {
+    /// The source as an object in an object store; `None` if it is not an object. Byte ranges of an object can be
+    /// requested in parallel, which is faster than to read one range after the other.
+    fn object(&self) -> Option<&remote::Object> {
         None
     }
 }
 
-impl ReadSeek for File {}
+impl Source for File {}
 
-impl ReadSeek for Cursor<Vec<u8>> {}
+impl Source for Vec<u8> {}
 
-/// The reader of a frame in the compressed data of a store. It has no object, even if the store is an object:
+/// The source of a frame in the compressed data of a store. It has no object, even if the store is an object:
 /// `EmbeddedFrames` decompresses the bytes of the frame, so they are not a byte range of the object.
-impl ReadSeek for EmbeddedFrames<Reader> {}
+impl Source for EmbeddedFrames<Reader> {}
 
-impl ReadSeek for remote::Object {
-    fn object(&mut self) -> Option<&mut remote::Object> {
+impl Source for remote::Object {
+    fn object(&self) -> Option<&remote::Object> {
         Some(self)
     }
 }
 
-impl ReadSeek for Reader {
-    fn object(&mut self) -> Option<&mut remote::Object> {
-        self.as_mut().object()
+impl Source for Reader {
+    fn object(&self) -> Option<&remote::Object> {
+        self.as_ref().object()
+    }
+}
+
+/// A source with a position, for code that reads bytes one after the other.
+pub(crate) struct Positioned<S> {
+    source: S,
+    position: u64,
+}
+
+impl<S> Positioned<S> {
+    pub(crate) fn new(source: S, position: u64) -> Self {
+        Self { source, position }
+    }
+}
+
+impl<S: ReadAt> Read for Positioned<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.source.read_at(buffer, self.position)?;
+        self.position += read as u64;
+        Ok(read)
+    }
+}
+
+impl<S: ReadAt> Seek for Positioned<S> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.source.size()?.checked_add_signed(by),
+        };
+        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(self.position)
     }
 }
 
@@ -57,23 +89,23 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    fn new(reader: impl ReadSeek + 'static, offset: u64) -> Self {
+    fn new(reader: impl Source + 'static, offset: u64) -> Self {
         Self { reader: Box::new(reader), offset, member: None, is_embedded: false }
     }
 
     /// The offset of the end of the zip member, or of the file if there is no member. The end of the frame itself is
     /// not known here.
-    pub(crate) fn end(&mut self) -> io::Result<u64> {
+    pub(crate) fn end(&self) -> io::Result<u64> {
         match &self.member {
             Some(member) => Ok(member.offset() + member.len()),
-            None => self.reader.seek(SeekFrom::End(0)),
+            None => self.reader.size(),
         }
     }
 
     /// If the bytes are a zip member, checks them against its checksum in the zip file. Returns the damage, if there is
     /// any.
-    pub(crate) fn damage(&mut self) -> Result<Option<Finding>, Problem> {
-        Ok(self.member.as_ref().map(|member| member.check_bytes(&mut self.reader)).transpose()?.flatten())
+    pub(crate) fn damage(&self) -> Result<Option<Finding>, Problem> {
+        Ok(self.member.as_ref().map(|member| member.check_bytes(&self.reader)).transpose()?.flatten())
     }
 }
 
@@ -97,10 +129,10 @@ impl Address {
     }
 
     /// Opens the frame as `open` does, for a caller that already has the `Place` of the frame's bytes.
-    pub(crate) fn open_place(&self, mut place: Place) -> Result<Frame<Reader>, Problem> {
+    pub(crate) fn open_place(&self, place: Place) -> Result<Frame<Reader>, Problem> {
         let hint = match self.inside {
-            Inside::Stdin if begins_as_zip(&mut place.reader) => Some(ZIP_ON_STDIN),
-            Inside::Url(None) if begins_as_zip(&mut place.reader) => Some(ZIP_OBJECT),
+            Inside::Stdin if begins_as_zip(&place.reader) => Some(ZIP_ON_STDIN),
+            Inside::Url(None) if begins_as_zip(&place.reader) => Some(ZIP_OBJECT),
             _ => None,
         };
         Frame::read_at(place.reader, place.offset).map_err(|error| Problem { hint, ..error.into() })
@@ -117,7 +149,7 @@ impl Address {
                 if bytes.is_empty() {
                     return Err(Problem::new(FindingCode::NotAFrame.name(), "standard input is empty"));
                 }
-                return Ok(Place::new(Cursor::new(bytes), 0));
+                return Ok(Place::new(bytes, 0));
             }
             Inside::Url(None) => return Ok(Place::new(remote::open(&self.path)?, 0)),
             Inside::Url(Some(name)) => return member(Box::new(remote::open(&self.path)?), name),
@@ -133,9 +165,9 @@ impl Address {
             Inside::Whole => 0,
             Inside::Offset(offset) => *offset,
         };
-        let mut file = File::open(&self.path)?;
+        let file = File::open(&self.path)?;
         if offset > 0 {
-            let length = file.seek(SeekFrom::End(0))?;
+            let length = file.size()?;
             if offset >= length {
                 let message = format!("nothing at offset {offset}: the file has {length} bytes");
                 return Err(Problem::new("io", message));
@@ -147,25 +179,25 @@ impl Address {
 
 /// Finds a member of a zip file by its name. If the zip file is a store, `name` can also be the key of an array: a
 /// slash and the name of its file without the extension.
-fn find_member(zip: &mut (impl Read + Seek), name: &str) -> Result<Option<ZipMember>, Problem> {
-    let mut found = zip_member(&mut *zip, name)?;
+fn find_member(zip: &impl ReadAt, name: &str) -> Result<Option<ZipMember>, Problem> {
+    let mut found = zip_member(zip, name)?;
     for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
         if found.is_none() {
-            found = zip_member(&mut *zip, &name)?;
+            found = zip_member(zip, &name)?;
         }
     }
     Ok(found)
 }
 
 /// The bytes of a member of a zip file, or of a frame in the data of a store.
-fn member(mut reader: Reader, name: &str) -> Result<Place, Problem> {
+fn member(reader: Reader, name: &str) -> Result<Place, Problem> {
     // The file may be a store in a single file, which is a frame and not a zip file.
-    if Frame::read_at(&mut reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
+    if Frame::read_at(&reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
         let message = "the store has no such member; `b2nd info` shows its keys";
         return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
     }
-    let Some(member) = find_member(&mut reader, name)? else {
-        let file = if name.starts_with('/') { zip_member(&mut reader, Store::FILE)? } else { None };
+    let Some(member) = find_member(&reader, name)? else {
+        let file = if name.starts_with('/') { zip_member(&reader, Store::FILE)? } else { None };
         let place = file.map(|file| embedded(reader, file.offset(), name)).transpose()?.flatten();
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
         return place.ok_or_else(|| Problem::new("io", message));
@@ -209,12 +241,13 @@ const ZIP_OBJECT: &str =
 
 /// Whether the next bytes are the start of a zip file: the header of a member, or the directory of a zip file without
 /// members.
-pub(crate) fn begins_as_zip(mut reader: impl Read) -> bool {
+pub(crate) fn begins_as_zip(source: &(impl ReadAt + ?Sized)) -> bool {
     let mut start = [0; 4];
-    reader.read_exact(&mut start).is_ok() && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
+    let is_read = source.read_at(&mut start, 0).is_ok_and(|read| read == start.len());
+    is_read && [b"PK\x03\x04", b"PK\x05\x06"].contains(&&start)
 }
 
 /// Whether a file is a zip file, by its first bytes.
 pub(crate) fn is_zip(path: &Path) -> bool {
-    path.is_file() && File::open(path).is_ok_and(begins_as_zip)
+    path.is_file() && File::open(path).is_ok_and(|file| begins_as_zip(&file))
 }

@@ -1,13 +1,12 @@
 //! Visits the frames of a file: the file itself, the members of a zip file, or the frames that a scan finds.
 
 use std::fs::File;
-use std::io::{Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
     Check, CheckDepth, EmbeddedFrames, Error, ErrorKind, Finding, FindingCode, Frame, MemberContent,
-    ObjectKind, Report, Trailer, ZipMember, scan, zip_members,
+    ObjectKind, ReadAt, Report, Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -117,7 +116,7 @@ impl Visit<'_> {
             }
         }
         let address = Address::from(location);
-        let mut place = address.place("the bytes of a frame")?;
+        let place = address.place("the bytes of a frame")?;
         let damage = if self.reads_data() { place.damage()? } else { None };
         let mut frame = address.open_place(place)?;
         self.visit_frame(location, &mut frame, damage, receive)?;
@@ -132,7 +131,7 @@ impl Visit<'_> {
 
     /// Visits an open frame. Unlike the check of a file, the check of an open frame is not repeated if a writer changes
     /// the frame meanwhile. `damage` is a finding if the frame is in a zip member whose checksum is wrong.
-    fn visit_frame<R: Read + Seek>(
+    fn visit_frame<R: ReadAt>(
         self,
         location: Location<'_>,
         frame: &mut Frame<R>,
@@ -151,7 +150,7 @@ impl Visit<'_> {
 
     /// Counts the chunks, if they are to be counted, and reads the trailer, if it is wanted. If one of them is damaged, it
     /// is missing in the view.
-    fn read_more<R: Read + Seek>(
+    fn read_more<R: ReadAt>(
         self,
         frame: &mut Frame<R>,
         report: &mut Report,
@@ -172,7 +171,7 @@ impl Visit<'_> {
 
     /// If `embedded` is set, visits the frames in the data of a store, each by its key. Nothing is visited if the keys
     /// cannot be part of an address, for example because the store itself is at an offset in another file.
-    fn visit_embedded<R: Read + Seek>(
+    fn visit_embedded<R: ReadAt>(
         self,
         location: Location<'_>,
         store: Frame<R>,
@@ -245,7 +244,7 @@ impl Visit<'_> {
     fn visit_members(
         self,
         location: Location<'_>,
-        mut file: impl Read + Seek,
+        mut file: impl ReadAt,
         receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
         for member in zip_members(&mut file)?.iter().filter(|member| member.name().starts_with(self.below)) {
@@ -281,7 +280,7 @@ impl Visit<'_> {
         self,
         location: Location<'_>,
         member: &ZipMember,
-        mut file: impl Read + Seek,
+        mut file: impl ReadAt,
         receive: &mut ReceiveView<'_>,
     ) -> Result<(), Problem> {
         let damage = if self.reads_data() { member.check_bytes(&mut file)? } else { None };

@@ -192,7 +192,7 @@ impl<'p> ChunkList<'p> {
         let mut frame = Some(frame);
         let listed = while_changing(|| {
             let frame = frame.take().map_or_else(|| Address::from(location).open(), Ok);
-            let listed = frame.and_then(|frame| self.take_once(location, frame, is_embedded, has_heading));
+            let listed = frame.and_then(|frame| self.take_once(location, &frame, is_embedded, has_heading));
             listed.map_err(|problem| {
                 let is_repeatable = problem.code == "changing" && self.passes == passes;
                 if is_repeatable {
@@ -211,7 +211,7 @@ impl<'p> ChunkList<'p> {
     fn take_once(
         &mut self,
         location: Location<'_>,
-        mut frame: Frame<Reader>,
+        frame: &Frame<Reader>,
         is_embedded: bool,
         has_heading: bool,
     ) -> Result<(), Problem> {

@@ -1,10 +1,10 @@
 //! The command that mends the findings in a file.
 
-use std::io::{Read, Seek};
 use std::path::Path;
 
 use b2nd_frame::{
-    CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, Remedy, Rewrite, Salvage, SalvageReport,
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, ReadAt, Remedy, Rewrite, Salvage,
+    SalvageReport,
 };
 use b2nd_serde::Entry;
 
@@ -91,10 +91,7 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
 /// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is
 /// made only if the check has also read the data of the chunks. Otherwise, only the array and the places of its chunks
 /// are searched for, and the result is `Ok(None)` if they can be found.
-fn preview<R: Read + Seek>(
-    salvage: Salvage<'_, R>,
-    depth: CheckDepth,
-) -> Result<Option<SalvageReport>, Error> {
+fn preview<R: ReadAt>(salvage: Salvage<'_, R>, depth: CheckDepth) -> Result<Option<SalvageReport>, Error> {
     if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 

@@ -1,9 +1,11 @@
 //! Replaces the module `remote` if the feature `remote` is off. Every URL is refused.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::iter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use b2nd_frame::ReadAt;
 
 use crate::problem::Problem;
 
@@ -20,14 +22,12 @@ impl Object {
     }
 }
 
-impl Read for Object {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+impl ReadAt for Object {
+    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
         match *self {}
     }
-}
 
-impl Seek for Object {
-    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+    fn size(&self) -> io::Result<u64> {
         match *self {}
     }
 }

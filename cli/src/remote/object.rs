@@ -1,10 +1,11 @@
 //! Objects, read by ranges.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Mutex;
 
-use b2nd_frame::SPARSE_INDEX;
+use b2nd_frame::{ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange};
@@ -13,6 +14,7 @@ use super::bucket::{MOST_FAILURES, ObjectUrl};
 use super::failed_request::{CHANGED, FailedRequest, MISSING};
 use super::runtime::wait;
 use crate::names::ends_with_slash;
+use crate::pool::lock;
 use crate::problem::Problem;
 
 /// The length of the first request. All headers of 348 real frames fit; the longest has 3144 bytes.
@@ -69,8 +71,8 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
-    last: Window,
-    position: u64,
+    /// The bytes of the last request.
+    last: Mutex<Window>,
 }
 
 fn is_missing(problem: &Problem) -> bool {
@@ -102,21 +104,20 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
 
 impl Object {
     fn open(url: ObjectUrl) -> Result<Self, Problem> {
-        let mut object =
-            Self { url, len: 0, tag: None, head: Window::default(), last: Window::default(), position: 0 };
-        object.head = object.fetch(0, FIRST_LEN)?;
+        let mut object = Self { url, len: 0, tag: None, head: Window::default(), last: Mutex::default() };
+        let Answer { len, tag, bytes } = object.wait_for(object.request(&object.url.key, 0..FIRST_LEN))??;
+        (object.len, object.tag) = (len, tag);
+        object.head.bytes = bytes;
         Ok(object)
     }
 
     /// Requests a byte range, which may extend beyond the end of the object.
-    fn fetch(&mut self, start: u64, end: u64) -> Result<Window, Problem> {
+    fn fetch(&self, start: u64, end: u64) -> Result<Window, Problem> {
         let answer = self.wait_for(self.request(&self.url.key, start..end))??;
-        let is_first = self.head.bytes.is_empty();
         // The length and the tag are compared here too, because some servers ignore `If-Match`.
-        if !is_first && (answer.len, &answer.tag) != (self.len, &self.tag) {
+        if (answer.len, &answer.tag) != (self.len, &self.tag) {
             return Err(Problem::new("changing", CHANGED));
         }
-        (self.len, self.tag) = (answer.len, answer.tag);
         Ok(Window { start, bytes: answer.bytes })
     }
 
@@ -216,40 +217,30 @@ impl Object {
     }
 }
 
-impl Read for Object {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let position = self.position;
-        if position >= self.len {
+impl ReadAt for Object {
+    fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.len {
             return Ok(0);
         }
-        if self.head.from(position).is_none() && self.last.from(position).is_none() {
+        if let Some(mut bytes) = self.head.from(offset) {
+            return bytes.read(out);
+        }
+        let mut last = lock(&self.last);
+        if last.from(offset).is_none() {
             // If the reads are sequential, each request is twice as long as the last one. After a jump, a request is
             // short, because few of the bytes that follow are expected to be needed.
-            let goes_on = position == self.last.end();
-            let ahead =
-                if goes_on { (2 * self.last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
-            let end = position.saturating_add(ahead.max(out.len() as u64)).min(self.len);
-            // At the end of the object, the request also covers bytes before `position`, because the chunk index is
+            let goes_on = offset == last.end();
+            let ahead = if goes_on { (2 * last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
+            let end = offset.saturating_add(ahead.max(out.len() as u64)).min(self.len);
+            // At the end of the object, the request also covers bytes before `offset`, because the chunk index is
             // there: it precedes the trailer.
-            let start = position.min(end.saturating_sub(MIN_LEN));
-            self.last = self.fetch(start, end).map_err(io::Error::other)?;
+            let start = offset.min(end.saturating_sub(MIN_LEN));
+            *last = self.fetch(start, end).map_err(io::Error::other)?;
         }
-        let mut bytes = self.head.from(position).or_else(|| self.last.from(position)).unwrap_or_default();
-        let read = bytes.read(out)?;
-        self.position = position.saturating_add(read as u64);
-        Ok(read)
+        last.from(offset).unwrap_or_default().read(out)
     }
-}
 
-impl Seek for Object {
-    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
-        let position = match position {
-            SeekFrom::Start(position) => Some(position),
-            SeekFrom::End(offset) => self.len.checked_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.checked_add_signed(offset),
-        };
-        // As in a file, a position beyond the end is allowed.
-        self.position = position.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(self.position)
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.len)
     }
 }

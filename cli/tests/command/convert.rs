@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use b2nd_frame::{Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder, Severity};
+use b2nd_frame::{Array, Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
@@ -27,7 +27,7 @@ fn read(path: &Path) -> Vec<u8> {
     // For an array of zeros, a check warns that no chunk is stored. Such warnings are ignored here.
     let is_error = |finding: &Finding| finding.severity() == Severity::Error;
     assert!(!check.findings.iter().any(is_error), "{}: {check:?}", path.display());
-    Frame::open(path).unwrap().whole().read().unwrap()
+    Array::open(path).unwrap().whole().read().unwrap()
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_repacked_array_has_what_the_options_say_and_else_what_it_had() {
     writer.finish().unwrap().persist().unwrap();
 
     let facts = |path: &str| {
-        let mut frame = Frame::open(folder.path().join(path)).unwrap();
+        let frame = Frame::open(folder.path().join(path)).unwrap();
         let trailer = frame.trailer().unwrap();
         assert_eq!(frame.metalayer("vendor").unwrap().decode::<u8>().unwrap(), 7);
         assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");

@@ -1,6 +1,5 @@
 //! The check of the trailer and the chunk index.
 
-
 use crate::check::check_report::Report;
 use crate::check::index_check;
 use crate::chunk::entry::{ChunkCounts, index_start};

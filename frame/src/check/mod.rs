@@ -166,15 +166,15 @@ impl<'p> Check<'p> {
     }
 
     fn open_and_run(&mut self, path: &Path) -> Result<Report, Error> {
-        let mut frame = match Frame::open(path) {
+        let frame = match Frame::open(path) {
             Ok(frame) => frame,
             Err(error) => return Ok(Report::new([error.into_finding()?].into())),
         };
         // A small file is read again, as a whole, into memory. So the check needs only two reads and no seek: one read
         // for the header, and one for the file. Otherwise, it would need four to six reads.
         let report = match frame.in_memory()? {
-            Some(mut small) => self.once(&mut small)?,
-            None => self.once(&mut frame)?,
+            Some(small) => self.once(&small)?,
+            None => self.once(&frame)?,
         };
         Ok(Report { frame: Some(frame), ..report })
     }

@@ -1,6 +1,5 @@
 //! The check of the values of vlmetalayers.
 
-
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Escaped, Finding};

@@ -151,10 +151,7 @@ impl<R: ReadAt> Frame<R> {
 }
 
 /// The bytes of a chunk that are shown; `None` if the chunk is not stored, or its file is missing.
-fn bytes_shown<R: ReadAt>(
-    chunks: &mut Chunks<'_, R>,
-    entry: &ChunkEntry,
-) -> Result<Option<Vec<u8>>, Error> {
+fn bytes_shown<R: ReadAt>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
     if !entry.is_stored() {
         return Ok(None);
     }

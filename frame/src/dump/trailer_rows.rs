@@ -38,10 +38,7 @@ impl<R: ReadAt> Frame<R> {
     /// assert_eq!(fields[..2], ["485: trailer", "486: version"]);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn dump_trailer(
-        &self,
-        mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+    pub fn dump_trailer(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
         let end = self.last_bytes(END_LEN)?;
         let (bytes, fault) = match length(self.header(), &end) {
             Ok(length) => (self.last_bytes(length)?, None),

@@ -188,8 +188,8 @@ impl ArrayUpdate {
         let unlocked = Frame::open(path)?;
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
-        let mut frame = Frame::open(path)?;
-        if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
+        let frame = Frame::open(path)?;
+        if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
         let array = frame.array()?.ok_or_else(no_array)?;
@@ -216,7 +216,7 @@ impl ArrayUpdate {
         Ok(Self {
             path: header_path,
             refusal,
-            state: FrameState::of(&mut frame)?,
+            state: FrameState::of(&frame)?,
             frame: frame.map_reader(drop),
             lock,
             compressor,
@@ -436,12 +436,12 @@ impl ArrayUpdate {
         if !self.is_changed {
             return Ok(());
         }
-        let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
+        let frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
-        let mut old = self.read_old(&mut frame)?;
+        let mut old = self.read_old(&frame)?;
         let (frame, state) = if self.frame.header().is_sparse() {
-            if self.move_files_too_high(&mut frame, &old)? {
-                old = self.read_old(&mut frame)?;
+            if self.move_files_too_high(&frame, &old)? {
+                old = self.read_old(&frame)?;
             }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
@@ -497,7 +497,7 @@ impl ArrayUpdate {
         }
     }
 
-    fn read_old(&self, frame: &mut Frame) -> Result<OldChunks, Error> {
+    fn read_old(&self, frame: &Frame) -> Result<OldChunks, Error> {
         let kept = self.kept();
         OldChunks::read(frame, |number| kept.get(&number).copied())
     }
@@ -592,7 +592,7 @@ impl ArrayUpdate {
     // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if the
     // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
     // their file numbers may be too high.
-    fn move_files_too_high(&mut self, frame: &mut Frame, old: &OldChunks) -> Result<bool, Error> {
+    fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
         let too_high: Vec<_> = old
             .files()
             .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))

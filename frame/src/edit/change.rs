@@ -295,8 +295,8 @@ impl Edit<'_, File> {
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
-        let mut now = Frame::open(&path)?;
-        let state = FrameState::of(&mut now)?;
+        let now = Frame::open(&path)?;
+        let state = FrameState::of(&now)?;
         let before = Frame::parse(self.frame.header_bytes())?;
         let commit = Commit { path: &path, frame: &before, state: &state, lock: &mut lock };
         let after = match NewTrailer::of_change(&path, self.frame, &after)? {

@@ -112,12 +112,12 @@ impl FrameState {
     /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
     /// locked one.
     pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
-        let mut frame = Frame::open(path).map_err(|error| match error.kind() {
+        let frame = Frame::open(path).map_err(|error| match error.kind() {
             ErrorKind::Malformed => Error::changing(None),
             _ => error,
         })?;
         let is_of_file = lock.is_none_or(|lock| lock.is_of(path));
-        if is_of_file && Self::of(&mut frame)? == *self { Ok(frame) } else { Err(Error::changing(None)) }
+        if is_of_file && Self::of(&frame)? == *self { Ok(frame) } else { Err(Error::changing(None)) }
     }
 }
 

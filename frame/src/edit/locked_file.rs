@@ -129,7 +129,7 @@ impl<'p> Job<'p> {
     /// type stays the same, the new frame is checked now. The check of the old frame is not enough: if its header is of
     /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
     /// new frame is checked only after it is written, because its chunks are not in their new places yet.
-    pub(super) fn read<R: ReadAt>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
+    pub(super) fn read<R: ReadAt>(&self, frame: &Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
         let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
@@ -142,8 +142,8 @@ impl<'p> Job<'p> {
         // the check needs it to report an error if such a frame is not sparse.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewBytes { header, kept, trailer, frame };
-        let mut seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
-        match first_error(&Check::default().run(&mut seen)?.findings) {
+        let seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
+        match first_error(&Check::default().run(&seen)?.findings) {
             None => Ok((rewritten, after)),
             Some(wrong) => Err(Error::malformed(wrong.clone().in_new_frame())),
         }
@@ -151,7 +151,7 @@ impl<'p> Job<'p> {
 
     /// Checks that the old frame has not changed since it was read. In a rewrite in place, the frame must also be the
     /// whole file, because the bytes after the frame would be lost.
-    fn check_old<R: ReadAt>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
+    fn check_old<R: ReadAt>(&self, frame: &Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
             Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source).map(drop),
@@ -160,7 +160,7 @@ impl<'p> Job<'p> {
     }
 
     /// Checks that the old frame is still in the state in which it was read.
-    fn check_again<R: ReadAt>(&self, frame: &mut Frame<R>, state: &FrameState) -> Result<(), Error> {
+    fn check_again<R: ReadAt>(&self, frame: &Frame<R>, state: &FrameState) -> Result<(), Error> {
         if let Some(OldFrame { source, .. }) = &self.old {
             return state.reopen(source, None).map(drop);
         }
@@ -171,13 +171,13 @@ impl<'p> Job<'p> {
     /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: ReadAt>(
         self,
-        mut frame: Frame<R>,
+        frame: Frame<R>,
         lock: OldLock,
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
-        let state = FrameState::of(&mut frame)?;
-        let (rewritten, after) = self.read(&mut frame)?;
+        let state = FrameState::of(&frame)?;
+        let (rewritten, after) = self.read(&frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
         let Rewritten { header, body, trailer } = &rewritten;
@@ -195,7 +195,7 @@ impl<'p> Job<'p> {
                 }
                 new
             }
-            Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
+            Body::Moved(index) => move_chunks(&frame, new, (header, index, trailer), progress)?,
         };
         // The old frame is compared again, because a writer without locks can have changed it while it was copied.
         let (file, path) = match (&self.old, lock) {
@@ -221,7 +221,7 @@ impl<'p> Job<'p> {
                     return Err(Error::changing(wrong));
                 }
                 progress.advance(0)?;
-                self.check_again(&mut frame, &state)?;
+                self.check_again(&frame, &state)?;
                 new.rename()?
             }
         };
@@ -275,7 +275,7 @@ fn copy_bytes(
 /// Writes the chunks of a contiguous frame to a sparse frame, or the other way round. The chunks must not have changed
 /// since the new index was made.
 fn move_chunks<R: ReadAt>(
-    frame: &mut Frame<R>,
+    frame: &Frame<R>,
     new: NewFrame,
     (header, index, trailer): (&[u8], &NewIndex, &[u8]),
     progress: &mut Progress<'_>,

@@ -56,20 +56,20 @@ impl NewTrailer {
             return Ok(None);
         }
         refuse_column(path)?;
-        let mut frame = Frame::open(path)?;
+        let frame = Frame::open(path)?;
         if frame.header_bytes() != before.header_bytes() {
             return Err(Error::changing(None));
         }
         let trailer = frame.read_trailer()?;
         let Some((bytes, has_vlmetalayers)) = outdated(&trailer, false)? else { return Ok(None) };
-        if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
+        if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
         let index = index_start(frame.header())..trailer.offset();
         let mut holes = Vec::new();
         if !frame.header().is_sparse() {
             check_count(frame.header().nchunks().unwrap_or(0), frame.header().frame_len)?;
-            let record = OldChunks::read(&mut frame, Some)?.hole_record(frame.header());
+            let record = OldChunks::read(&frame, Some)?.hole_record(frame.header());
             holes = [START, &record.to_bytes()[..]].concat();
         }
         Ok(Some(Self { frame, holes, index, bytes, has_vlmetalayers }))

@@ -30,7 +30,7 @@ impl OldChunks {
     /// of each unchanged chunk into its new number.
     ///
     /// The frame must not have [too many chunks](check_count).
-    pub(super) fn read(frame: &mut Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
+    pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let (chunks_len, is_sparse) = (chunks_len(frame.header()), frame.header().is_sparse());
         // A commit leaves its record directly before the index. It has the bytes of all holes, so the headers of the

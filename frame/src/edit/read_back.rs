@@ -18,11 +18,11 @@ pub(crate) fn read_back(
     path: &Path,
 ) -> Result<(Frame<()>, FrameState), Error> {
     let new = Frame::parse(header)?;
-    let mut frame = Frame { path: Some(path.into()), ..new.clone() }.map_reader(|()| reader);
-    if let wrong @ Some(_) = first_error(&Check::default().run(&mut frame)?.findings) {
+    let frame = Frame { path: Some(path.into()), ..new.clone() }.map_reader(|()| reader);
+    if let wrong @ Some(_) = first_error(&Check::default().run(&frame)?.findings) {
         return Err(Error::changing(wrong.cloned()));
     }
-    let state = FrameState::of(&mut frame)?;
+    let state = FrameState::of(&frame)?;
     Ok((new, state))
 }
 

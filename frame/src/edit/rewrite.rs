@@ -242,7 +242,7 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// ```
     pub fn preview(mut self) -> Result<Frame<()>, Error> {
         let (job, _) = Job::new(&mut self.from, &self.to, &self.changes)?;
-        job.read(&mut self.from.open()?).map(|(_, after)| after)
+        job.read(&self.from.open()?).map(|(_, after)| after)
     }
 
     /// Writes the new frame, and opens it.

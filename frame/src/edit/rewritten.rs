@@ -56,7 +56,7 @@ impl Rewritten {
     /// Converts a frame. The frame must have no errors except a lost type size, or an interrupted resize that the new
     /// shape undoes. `in_place` is the path of the frame if the new frame replaces it.
     pub(crate) fn new<R: ReadAt>(
-        frame: &mut Frame<R>,
+        frame: &Frame<R>,
         changes: &FrameChanges,
         in_place: Option<&Path>,
     ) -> Result<Self, Error> {
@@ -127,7 +127,7 @@ pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -
 /// Checks the old frame, and returns the type size for the new frame. This is the type size in the old header or, if
 /// that one was lost, the item size of the dtype. The check includes the headers of chunks, because a damaged chunk
 /// would be copied.
-fn checked_typesize<R: ReadAt>(frame: &mut Frame<R>, has_shape: bool) -> Result<i32, Error> {
+fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {
         match (finding.code(), finding.expected().map(i32::try_from)) {
@@ -147,7 +147,7 @@ fn checked_typesize<R: ReadAt>(frame: &mut Frame<R>, has_shape: bool) -> Result<
 /// Returns the chunk index that the frame needs after a change of its type, and the stored size of all chunks.
 // The new header must be known before anything is written, because a preview shows this header. To compute it, only the
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
-fn moved<R: ReadAt>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
+fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
     let mut chunks = frame.open_chunks()?;
     let mut index = NewIndex::new(chunks.len())?;

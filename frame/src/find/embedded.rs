@@ -133,8 +133,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
             }
             if data.chunk.as_ref().is_none_or(|&(last, _)| last != number) {
                 let Some(entry) = chunks.get(number)? else { break };
-                data.left =
-                    data.left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
+                data.left = data.left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
                 data.chunk = Some((number, chunks.decompressed(&entry)?));
             }
             let chunk = data.chunk.as_ref().and_then(|(_, chunk)| chunk.get(within..)).unwrap_or_default();

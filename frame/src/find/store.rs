@@ -100,13 +100,9 @@ impl Store {
         let embed = Frame::open(path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        // A folder with a damaged `_meta.b2f` does not count as a table, but the store can still be opened. The same
-        // applies to a store in a zip file.
-        let trailer_of = |name: &str| match Frame::open(path.join(name)) {
-            Err(error) if error.kind() == ErrorKind::Io && path.join(name).is_file() => Err(error),
-            opened => Ok(opened.ok().and_then(|frame| frame.trailer().ok())),
-        };
-        Self::new(kind, embed.trailer().ok().as_ref(), &names, trailer_of).map(Some)
+        let trailer_of =
+            |name: &str| unless_damaged(Frame::open(path.join(name)).and_then(|frame| frame.trailer()));
+        Self::new(kind, unless_damaged(embed.trailer())?.as_ref(), &names, trailer_of).map(Some)
     }
 
     /// Reads a store from a reader of its zip file, for example if the zip file is on a server and has no path. `name`
@@ -133,9 +129,11 @@ impl Store {
         let Some(embed) = frame(Store::FILE) else { return Ok(None) };
         let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
-        let trailer_of = |name: &str| frame(name)?.clone().map_reader(|()| &reader).trailer().ok();
-        let trailer = trailer_of(Store::FILE);
-        Self::new(kind, trailer.as_ref(), &names, |name| Ok(trailer_of(name))).map(Some)
+        let trailer_of = |name: &str| match frame(name) {
+            Some(frame) => unless_damaged(frame.clone().map_reader(|()| &reader).trailer()),
+            None => Ok(None),
+        };
+        Self::new(kind, trailer_of(Store::FILE)?.as_ref(), &names, trailer_of).map(Some)
     }
 
     /// Makes the store of this kind. `names` are the names of all its files, including `embed.b2e`. `trailer` is the
@@ -265,6 +263,17 @@ impl Store {
     pub fn is_part(&self, name: &str) -> bool {
         let is_in_table = || is_in_table(&self.tables, &format!("/{name}"));
         name == Store::FILE || name.strip_suffix(".b2f").is_some_and(is_attributes) || is_in_table()
+    }
+}
+
+/// A trailer; `None` if it is damaged. A folder with a damaged `_meta.b2f` does not count as a table, but the store can
+/// still be opened.
+fn unless_damaged(trailer: Result<Trailer, Error>) -> Result<Option<Trailer>, Error> {
+    match trailer {
+        Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Incomplete | ErrorKind::Changing) => {
+            Err(error)
+        }
+        trailer => Ok(trailer.ok()),
     }
 }
 

@@ -41,7 +41,8 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
 /// The finding for an array's metalayer with a wrong name. Readers then see plain chunks.
 fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
     // The content of another metalayer can look like an array by chance, so all numbers must agree with the header.
-    let is_array = |array: &ArrayHeader<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
+    let is_array =
+        |array: &ArrayHeader<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
     layers.iter().find_map(|layer| {
         ArrayHeader::read(layer, header.generation).ok().filter(is_array)?;
         let text = format!(

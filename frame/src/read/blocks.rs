@@ -1,6 +1,5 @@
 //! Reads the table of blocks of a chunk.
 
-
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
 use b2nd_chunk::header::INT32;

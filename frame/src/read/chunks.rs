@@ -324,7 +324,7 @@ impl<R: ReadAt> Chunks<'_, R> {
             return Ok(None);
         }
         // The rules are kept for later calls, because creating them parses the array's metalayer.
-        let frame = &*self.frame;
+        let frame = self.frame;
         let rules = self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.is_array()));
         let header = self.valid_header(entry, &rules);
         self.rules = Some(rules);

@@ -1,6 +1,5 @@
 //! Chunks, decompressed.
 
-
 use b2nd_chunk::{ChunkHeader, Decompressor};
 
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};

@@ -117,7 +117,7 @@ fn can_be_caused(error: &Error) -> bool {
 
 /// Whether the frame at a path has this header and this state. False if there is no frame.
 fn is_at(path: &Path, header: &[u8], state: Option<&FrameState>) -> bool {
-    let Ok(mut now) = Frame::open(path) else { return false };
+    let Ok(now) = Frame::open(path) else { return false };
     now.header_bytes() == header
-        && state.is_none_or(|state| FrameState::of(&mut now).is_ok_and(|now| now == *state))
+        && state.is_none_or(|state| FrameState::of(&now).is_ok_and(|now| now == *state))
 }

@@ -197,9 +197,7 @@ impl<R: ReadAt> Frame<R> {
         let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
             // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
             // of the file. So read the header again.
-            Err(error) if error.is_about(FindingCode::Truncated) => {
-                read(&reader, offset, u64::MAX, u64::MAX)
-            }
+            Err(error) if error.is_about(FindingCode::Truncated) => read(&reader, offset, u64::MAX, u64::MAX),
             Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
             result => result,
         }?;
@@ -209,12 +207,7 @@ impl<R: ReadAt> Frame<R> {
 
 /// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame
 /// has at most `limit` bytes.
-pub(crate) fn read(
-    reader: &impl ReadAt,
-    offset: u64,
-    limit: u64,
-    longest: u64,
-) -> Result<Frame<()>, Error> {
+pub(crate) fn read(reader: &impl ReadAt, offset: u64, limit: u64, longest: u64) -> Result<Frame<()>, Error> {
     let prefix = read_once(reader, offset, FIRST_READ.min(limit)).map_err(Error::reading)?;
     read_on(prefix, reader, offset, limit, longest)
 }

@@ -1,6 +1,5 @@
 //! Reads the trailer of a frame.
 
-
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::source::ReadAt;

@@ -1,6 +1,5 @@
 //! Finds the chunks of a frame without a chunk index, and numbers them in the order of the file.
 
-
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::{self, typesize_byte};
 

@@ -159,11 +159,7 @@ impl HeaderScan {
 
     /// Whether a chunk shares bytes with another chunk, and nothing shows which of the two chunks has a wrong place.
     /// Call this method only once for each chunk, because it adds up the sizes of the chunks that are not compared.
-    pub(super) fn is_sharing<R: ReadAt>(
-        &mut self,
-        chunks: &mut Chunks<'_, R>,
-        entry: &ChunkEntry,
-    ) -> bool {
+    pub(super) fn is_sharing<R: ReadAt>(&mut self, chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
             // This chunk and the later ones are not compared with other chunks; only their total size is limited.

@@ -96,7 +96,8 @@ impl Array {
     /// ```
     pub fn refresh(&self) -> Result<Option<Self>, Error> {
         let frame = &self.frame;
-        let path = frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
+        let path =
+            frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
         let before = *self.before.get_or_init(|| self.modified());
         let now = Frame::open(path)?;
         let is_same = now.header_bytes() == frame.header_bytes()

@@ -3,8 +3,8 @@
 
 use core::ops::Range;
 
-use b2nd_chunk::header::INT32;
 use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::header::INT32;
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
 use crate::chunk::chunk_rules::{damaged, unread};

@@ -1,6 +1,5 @@
 //! Slices as arrays of the crate ndarray.
 
-
 use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
 use bytemuck::{NoUninit, Pod, allocation::try_zeroed_vec, cast_slice_mut};
 use half::f16;

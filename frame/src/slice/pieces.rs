@@ -78,7 +78,8 @@ pub struct Pieces {
 impl Pieces {
     fn new(selection: &Selection, limit: u64) -> Self {
         let (ranges, steps) = (selection.ranges.clone(), selection.steps.clone());
-        let (chunkshape, blockshape) = (selection.opened.geometry.chunkshape(), selection.opened.geometry.blockshape());
+        let (chunkshape, blockshape) =
+            (selection.opened.geometry.chunkshape(), selection.opened.geometry.blockshape());
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
@@ -88,7 +89,9 @@ impl Pieces {
         // bytes.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
-            below.fold(selection.opened.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length)).max(1)
+            below
+                .fold(selection.opened.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length))
+                .max(1)
         };
         let has_block_rows = |dimension| {
             let in_block = size(&blockshape, dimension).div_ceil(size(&steps, dimension));

@@ -168,8 +168,7 @@ impl<R: ReadAt> Slice<'_, R> {
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
-                let read = |request| frame.read_request(request)?.ok_or_else(|| waves.missing(request));
-                answers = waves.requests().iter().map(read).collect::<Result<_, _>>()?;
+                answers = frame.read_wave(&waves)?;
             }
             Ok(())
         });
@@ -179,6 +178,19 @@ impl<R: ReadAt> Slice<'_, R> {
 }
 
 impl<R: ReadAt> Frame<R> {
+    /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
+    fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
+        let (mut answers, mut unknown) = (Vec::new(), Vec::new());
+        for request in waves.requests() {
+            match self.read_request(request) {
+                Ok(answer) => answers.push(answer.ok_or_else(|| waves.missing(request))?),
+                Err(error) if !error.ranges().is_empty() => unknown.extend_from_slice(error.ranges()),
+                Err(error) => return Err(error),
+            }
+        }
+        if unknown.is_empty() { Ok(answers) } else { Err(Error::unknown(unknown)) }
+    }
+
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.
     fn read_request(&self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
         let Range { start, end } = request.range;

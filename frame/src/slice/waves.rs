@@ -349,19 +349,7 @@ impl Waves {
         let selection = Arc::clone(&self.selection);
         let opened = &*selection.opened;
         let index_at = index_start(&opened.header);
-        let Some((index, first)) = opened.index() else {
-            let end = index_at.saturating_add(FIRST_READ).min(opened.header.frame_len);
-            if end <= index_at {
-                return Index::parse(&opened.header, Vec::new()).map(drop);
-            }
-            self.planned.push(PlannedRead {
-                purpose: Purpose::Index,
-                file: None,
-                range: index_at..end,
-                request: 0,
-            });
-            return Ok(());
-        };
+        let Some((index, first)) = opened.index() else { return self.plan_index() };
         let mut weight = 0;
         for chunk in selection.chunks_from(self.next) {
             let number = chunk.number();
@@ -410,6 +398,18 @@ impl Waves {
             }
             self.next += 1;
         }
+        Ok(())
+    }
+
+    /// Plans the first read of the chunk index.
+    fn plan_index(&mut self) -> Result<(), Error> {
+        let header = &self.opened().header;
+        let start = index_start(header);
+        let end = start.saturating_add(FIRST_READ).min(header.frame_len);
+        if end <= start {
+            return Index::parse(header, Vec::new()).map(drop);
+        }
+        self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range: start..end, request: 0 });
         Ok(())
     }
 

@@ -151,8 +151,8 @@ impl NewFrame {
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
-        let mut frame = Frame { path: Some(path), ..header }.map_reader(|()| self.file());
-        Ok(first_error(&check.run(&mut frame)?.findings).cloned())
+        let frame = Frame { path: Some(path), ..header }.map_reader(|()| self.file());
+        Ok(first_error(&check.run(&frame)?.findings).cloned())
     }
 
     /// The final path.

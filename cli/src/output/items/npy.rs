@@ -23,7 +23,7 @@ impl Item {
     /// Takes the dtype of the array, if its items have as many bytes as the typesize of the frame says. Otherwise the
     /// dtype is that of raw bytes.
     pub(crate) fn from_items(items: &Items) -> Result<Self, Error> {
-        let array = items.frame.array()?;
+        let array = items.frame().array()?;
         let dtype =
             array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
         Ok(Self::new(dtype, items.typesize))

@@ -1,0 +1,158 @@
+//! A source of which only some byte ranges are known.
+
+use core::ops::Range;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Error;
+use crate::source::ReadAt;
+
+/// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
+///
+/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of the
+/// kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches these
+/// ranges, inserts them, and makes the same call again. Everything that reads from a [`ReadAt`] works so: frames, their
+/// trailers and chunks, arrays and slices, zip files and stores.
+///
+/// ```
+/// use b2nd_frame::{Array, Error, Frame, KnownRanges};
+///
+/// /// Asks again and again, until all needed bytes are known.
+/// fn ask<T>(known: &KnownRanges, mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+///     loop {
+///         match call() {
+///             Err(error) if !error.ranges().is_empty() => {
+///                 for range in error.ranges() {
+///                     // Another program would fetch all ranges at the same time.
+///                     known.insert(range.start, fetch(range.start as usize, range.end as usize));
+///                 }
+///             }
+///             result => return result,
+///         }
+///     }
+/// }
+/// # let file = std::fs::read("tests/data/vlmetalayers.b2nd").unwrap();
+/// # fn fetch(start: usize, end: usize) -> Vec<u8> {
+/// #     std::fs::read("tests/data/vlmetalayers.b2nd").unwrap()[start..end].to_vec()
+/// # }
+///
+/// let known = KnownRanges::new(file.len() as u64);
+/// let array = ask(&known, || Array::new(Frame::read_at(&known, 0)?))?;
+/// let items = ask(&known, || array.slice(&[1..4]).read())?;
+/// assert_eq!(items.len(), 3 * 8);
+/// let unit: String = ask(&known, || array.attributes())?.vlmetalayer("unit").expect("a unit").decode()?;
+/// assert_eq!(unit, "kelvin");
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct KnownRanges {
+    size: u64,
+    /// The known bytes by their offsets. No two ranges share bytes.
+    known: Mutex<BTreeMap<u64, Vec<u8>>>,
+}
+
+impl KnownRanges {
+    /// A source of `size` bytes, of which nothing is known.
+    #[must_use]
+    pub fn new(size: u64) -> Self {
+        Self { size, known: Mutex::default() }
+    }
+
+    /// Inserts bytes from an offset on. Bytes that are known already stay.
+    pub fn insert(&self, start: u64, bytes: impl Into<Vec<u8>>) {
+        let bytes = bytes.into();
+        let end = start.saturating_add(bytes.len() as u64);
+        let mut known = self.known();
+        let mut at = start;
+        let mut gaps = Vec::new();
+        let before = known.range(..=start).next_back().map(|(&start, bytes)| range_of(start, bytes));
+        let within = known.range(start..end).map(|(&start, bytes)| range_of(start, bytes));
+        for Range { start, end } in before.into_iter().chain(within) {
+            if at < start {
+                gaps.push(at..start);
+            }
+            at = at.max(end);
+        }
+        if at < end {
+            gaps.push(at..end);
+        }
+        let within = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX);
+        for gap in gaps {
+            let part = bytes.get(within(gap.start)..within(gap.end)).unwrap_or_default();
+            known.insert(gap.start, part.to_vec());
+        }
+    }
+
+    /// Forgets all bytes, for example after a slice was read. An [`Array`](crate::Array) keeps what it will need again.
+    pub fn clear(&self) {
+        self.known().clear();
+    }
+
+    fn known(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<u8>>> {
+        // All ranges in the map are right, also after a panic.
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn range_of(start: u64, bytes: &[u8]) -> Range<u64> {
+    start..start.saturating_add(bytes.len() as u64)
+}
+
+impl ReadAt for KnownRanges {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let end = offset.saturating_add(buffer.len() as u64).min(self.size);
+        if offset >= end {
+            return Ok(0);
+        }
+        let known = self.known();
+        let last = known.range(..=offset).next_back();
+        if let Some((&start, bytes)) =
+            last.filter(|(start, bytes)| range_of(**start, bytes).contains(&offset))
+        {
+            return bytes.as_slice().read_at(buffer, offset - start);
+        }
+        let next = known.range(offset..end).next().map_or(end, |(&next, _)| next);
+        Err(io::Error::other(Error::unknown([offset..next].into())))
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.size)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+mod tests {
+    use super::*;
+    use crate::source::fill;
+
+    #[test]
+    fn read_at_gives_what_was_inserted_and_names_what_is_missing() {
+        let file: Vec<u8> = (0..100).collect();
+        let known = KnownRanges::new(100);
+        let read = |start: u64, end: u64| {
+            let mut bytes = vec![0; usize::try_from(end - start).unwrap()];
+            let read = fill(&known, start, &mut bytes).map_err(Error::reading);
+            read.map(|read| bytes[..read].to_vec()).map_err(|error| error.ranges().to_vec())
+        };
+        assert_eq!(read(10, 20), Err(vec![10..20]));
+        assert_eq!(read(90, 120), Err(vec![90..100]));
+        assert_eq!(read(100, 120), Ok(Vec::new()));
+        known.insert(10, &file[10..20]);
+        known.insert(30, &file[30..40]);
+        assert_eq!(read(12, 15).unwrap(), file[12..15]);
+        assert_eq!(read(12, 35), Err(vec![20..30]));
+        assert_eq!(read(5, 15), Err(vec![5..10]));
+        // Overlapping ranges.
+        known.insert(5, &file[5..45]);
+        assert_eq!(read(5, 45).unwrap(), file[5..45]);
+        known.insert(7, &file[7..9]);
+        known.insert(44, &file[44..100]);
+        assert_eq!(read(5, 100).unwrap(), file[5..]);
+        let total: usize = known.known().values().map(Vec::len).sum();
+        assert_eq!(total, 95);
+        known.clear();
+        assert_eq!(read(12, 15), Err(vec![12..15]));
+    }
+}
