@@ -205,7 +205,7 @@ impl FrameBuilder {
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
     ///
-    /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let old = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
     /// // The indexes of another array would be wrong.
