@@ -18,7 +18,7 @@ use crate::code::{FindingCode, Severity};
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[37] = 48;
 /// let mut frame = Frame::read_at(file, 0)?;
-/// let findings = Check::default().run(&mut frame)?.findings;
+/// let findings = Check::default().run(&frame)?.findings;
 ///
 /// let finding = &findings[0];
 /// assert_eq!(finding.code(), FindingCode::InterruptedResize);
@@ -181,7 +181,7 @@ impl Finding {
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
     /// let mut frame = Frame::read_at(file, 0)?;
-    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?;
+    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&frame)?;
     /// assert_eq!(report.findings[0].chunk(), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

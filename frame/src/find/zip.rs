@@ -298,7 +298,7 @@ fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error>
 ///         None => println!("{} at {}: no array", member.name(), member.offset()),
 ///     }
 ///     let mut frame = Frame::read_at(&mut file, member.offset())?;
-///     assert_eq!(Check::default().run(&mut frame)?.findings, []);
+///     assert_eq!(Check::default().run(&frame)?.findings, []);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

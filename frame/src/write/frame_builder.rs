@@ -52,7 +52,7 @@ use crate::write::output::Output;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
 /// assert_eq!(frame.count_chunks()?.stored, 2);
-/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// assert_eq!(Check::default().run(&frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -165,17 +165,17 @@ fn a_frame_costs_what_is_there() {
         bounded(&format!("read_at, {name}"), n, 8, || drop(read_at()));
         bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
         bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
-        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
+        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|frame| frame.trailer())));
         bounded(&format!("check, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| Check::default().run(&mut frame)));
+            drop(read_at().map(|frame| Check::default().run(&frame)));
         });
         let go_on = |_: &Row<'_>| ControlFlow::Continue(());
         bounded(&format!("rows, {name}"), n, 8, || dump_header(&file).rows(go_on));
         bounded(&format!("dump_trailer, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| frame.dump_trailer(go_on)));
+            drop(read_at().map(|frame| frame.dump_trailer(go_on)));
         });
         bounded(&format!("dump_chunks, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| frame.dump_chunks(go_on)));
+            drop(read_at().map(|frame| frame.dump_chunks(go_on)));
         });
         bounded(&format!("scan, {name}"), n, 8, || scan(&file[..]).for_each(drop));
         bounded(&format!("edit, {name}"), n, 8, || {
@@ -397,7 +397,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     let nils = [&b"\xdd\0\x01\0\0"[..], &vec![0xc0; 1 << 16]].concat();
     let claims = b"\xdd\xff\xff\xff\xff\xc0\xc0";
     let file = frame_of(&[("nils", &nils), ("claims", claims)], &[("claims", &stored_chunk(claims))]);
-    let mut frame = Frame::read_at(&file[..], 0).unwrap();
+    let frame = Frame::read_at(&file[..], 0).unwrap();
     let trailer = frame.trailer().unwrap();
     let (nils, claims) = (&frame.metalayers()[0], &frame.metalayers()[1]);
     bounded("nils", 1 << 16, 2 * 16, || {
@@ -431,7 +431,7 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         // The check needs memory for the decompressed index, and for the offsets in it.
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || {
-            drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));
+            drop(Check::default().run(&Frame::open(folder.path()).unwrap()));
         });
     }
 }
@@ -546,10 +546,7 @@ fn a_check_of_chunks_costs_what_is_there() {
         // A check of the data also allocates memory for the offsets of the blocks of the chunk that it decompresses.
         for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
-                drop(
-                    Frame::read_at(&file[..], 0)
-                        .map(|mut frame| Check::new(depth).run(&mut frame)),
-                );
+                drop(Frame::read_at(&file[..], 0).map(|frame| Check::new(depth).run(&frame)));
             });
         }
     }
@@ -692,7 +689,7 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     }
     let error = read_at(file.clone()).trailer().unwrap_err();
     assert!(error.to_string().contains("so some share bytes"), "{error}");
-    let report = Check::new(CheckDepth::ChunkData).run(&mut read_at(file.clone())).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(&read_at(file.clone())).unwrap();
     assert!(report.findings.iter().any(|finding| finding.code() == FindingCode::DamagedTrailer));
     bounded("salvage", file.len(), 16, || {
         let report = Salvage::read_at(&file, 0).unwrap().preview().unwrap();
@@ -708,7 +705,7 @@ fn a_compressed_chunk_costs_twice_its_bytes() {
         let chunk = stored_chunk(&vec![7; length]);
         let mut file = frame_of_chunks(&chunk, &[0], length);
         let read = |file: &[u8]| {
-            let mut frame = Frame::read_at(file, 0).unwrap();
+            let frame = Frame::read_at(file, 0).unwrap();
             let mut chunks = frame.chunks().unwrap();
             let first = chunks.next().unwrap().unwrap();
             chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))

@@ -7,7 +7,7 @@ use std::slice;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_frame::{
-    Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder, Severity,
+    Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, FrameBuilder, Severity,
     SpecialValue,
 };
 use b2nd_serde::{Meta, Shapes};
@@ -190,7 +190,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
         let frame = finished(writer);
         assert!(read(&frame) == item.repeat(50 * 70), "{dtype} {item:?}");
         // Chunk 0 is full, but it has padding: its 16 rows do not fill a whole number of blocks of 5 rows.
-        let mut frame = opened(frame);
+        let frame = opened(frame);
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         match entry.place {
@@ -426,7 +426,8 @@ mod from_ndarray {
                 let shapes = Shapes { shape: &shape, chunkshape: &[4, 5, 6], blockshape: &[2, 2, 4] };
                 let folder = tempfile::tempdir().unwrap();
                 let builder = FrameBuilder::new(Meta::new(shapes, dtype).unwrap());
-                let written = builder.write_array(folder.path().join("new.b2nd"), view).and_then(Array::new).unwrap();
+                let written =
+                    builder.write_array(folder.path().join("new.b2nd"), view).and_then(Array::new).unwrap();
                 let region: Vec<_> = shape.iter().map(|&items| 0..items.unsigned_abs()).collect();
                 let found: ArrayD<i32> = written.slice(&region).read_array().unwrap();
                 assert!(found == view.to_owned().into_dyn(), "view {number}, {dtype}");
@@ -518,7 +519,9 @@ mod from_ndarray {
         let array = b2nd_frame::write_array(path("b1"), flags.view()).and_then(Array::new).unwrap();
         assert_eq!(array.whole().read_as::<i16>().unwrap(), flags.mapv(i16::from));
         let numbers = bytes.mapv(|byte| Complex::new(f32::from(byte), 0.0));
-        let array = b2nd_frame::write_array(path("f4"), numbers.mapv(|number| number.re).view()).and_then(Array::new).unwrap();
+        let array = b2nd_frame::write_array(path("f4"), numbers.mapv(|number| number.re).view())
+            .and_then(Array::new)
+            .unwrap();
         assert_eq!(
             array.slice(s![..;-1, 3]).read_as::<Complex<f32>>().unwrap(),
             numbers.slice(s![..;-1, 3]).into_dyn()
@@ -526,7 +529,8 @@ mod from_ndarray {
         let dates = FrameBuilder::new(
             Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "<M8[s]").unwrap(),
         );
-        let array = dates.write_array(path("M8"), ::ndarray::arr1(&[1_i64, 2]).view()).and_then(Array::new).unwrap();
+        let array =
+            dates.write_array(path("M8"), ::ndarray::arr1(&[1_i64, 2]).view()).and_then(Array::new).unwrap();
         assert!(array.whole().read_as::<f64>().is_err());
         assert_eq!(array.whole().read_as::<i64>().unwrap(), ::ndarray::arr1(&[1, 2]).into_dyn());
     }
@@ -535,12 +539,14 @@ mod from_ndarray {
     fn an_array_of_another_type_or_shape_is_refused() {
         let mut writer = in_memory(builder("<i4"));
         let says = |error: Error| (error.kind(), error.to_string());
-        let error = writer.write_array(&whole(), ndarray::Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
+        let error =
+            writer.write_array(&whole(), ndarray::Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
         assert_eq!(
             says(error),
             (ErrorKind::InvalidInput, "items of dtype <i4 cannot be written from f32; use i32".into())
         );
-        let error = writer.write_array(&[0..2, 0..3], ndarray::Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
+        let error =
+            writer.write_array(&[0..2, 0..3], ndarray::Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
         assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
     }

@@ -325,7 +325,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
     let [short, long] =
         [0, 1].map(|layer: usize| usize::try_from(trailer.vlmetalayers()[layer].offset()).unwrap());
     let check = |file: &[u8], depth| {
-        let report = Check::new(depth).run(&mut opened(file)).unwrap();
+        let report = Check::new(depth).run(&opened(file)).unwrap();
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
@@ -458,7 +458,7 @@ fn what_is_found_names_the_place_and_the_numbers() {
     let mut lines = String::new();
     for (name, file, _) in cases() {
         let findings = match Frame::read_at(file, 0) {
-            Ok(mut frame) => findings(&mut frame),
+            Ok(frame) => findings(&frame),
             Err(error) => {
                 writeln!(
                     lines,
@@ -482,10 +482,10 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changing.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(
-        matches!(Check::default().run(&mut frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
+        matches!(Check::default().run(&frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
 }
@@ -496,12 +496,12 @@ fn a_long_header_is_compared_to_its_end() {
     let path = folder.path().join("long.b2frame");
     let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
     fs::write(&path, &bytes).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
-    assert_eq!(findings(&mut frame), []);
+    let frame = Frame::open(&path).unwrap();
+    assert_eq!(findings(&frame), []);
     for at in [100_000, 200_000] {
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        assert_eq!(Check::default().run(&frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
         bytes[at] ^= 1;
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Cursor;
 
 use b2nd_frame::{
-    Array, Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, ReadAt,
+    Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, ReadAt,
     SpecialValue, expansion_limit,
 };
 use b2nd_lab::{chunk_of_zeros, chunk_with_a_table, data};
@@ -121,8 +121,8 @@ fn a_list_that_python_blosc2_cannot_read_is_found() {
         let builder = builder.metalayer("b2embed", &json!({})).vlmetalayer("estore_metadata", list);
         let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
         writer.write_uncompressed(0, &[7; 128][..64 * size]).unwrap();
-        let mut frame = opened(writer.finish().unwrap().into_inner());
-        let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+        let frame = opened(writer.finish().unwrap().into_inner());
+        let report = Check::new(CheckDepth::ChunkData).run(&frame).unwrap();
         let skipped = report.skipped.iter().map(ToString::to_string);
         report.findings.iter().map(|finding| finding.message().to_owned()).chain(skipped).collect::<Vec<_>>()
     };
@@ -170,7 +170,7 @@ fn a_list_that_is_too_long_is_one_skipped_value() {
     for chunk in [chunk, chunk_of_zeros(200 << 20)] {
         let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).metalayer("b2embed", &json!({}));
         let file = builder.vlmetalayer_chunk("estore_metadata", &chunk).to_vec([[]; 0]).unwrap();
-        let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+        let report = Check::new(CheckDepth::ChunkData).run(&opened(file)).unwrap();
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
         assert_eq!((skipped.part.name(), skipped.count), ("values", Some(1)), "{skipped}");
@@ -185,7 +185,7 @@ fn a_value_with_a_filter_that_is_not_undone_is_skipped_and_not_called_damaged() 
     chunk[16] = Filter::BYTEDELTA_BUGGY.id;
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer_chunk("unit", &chunk);
     let file = builder.to_vec([[]; 0]).unwrap();
-    let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(&opened(file)).unwrap();
     assert_eq!(report.findings, []);
     let skipped: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
     let why = "has bytedelta_buggy, a filter that this crate cannot undo";

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 
 use crate::findings;
 use b2nd_frame::{
-    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, ReadAt, Seekable, SpecialValue, scan, zip_member,
-    zip_members,
+    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, ReadAt, Seekable, SpecialValue, scan,
+    zip_member, zip_members,
 };
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};

@@ -2,7 +2,7 @@
 //! frame.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

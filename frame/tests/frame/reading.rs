@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::error::Error as _;
 use std::fs;
-use std::io::{self, Cursor, Read, Write};
+use std::io::{self, Cursor, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::frames::second_generation;
 use crate::frames::{in_blocks, with_index};
 use crate::{Recording, findings, opened};
 use b2nd_frame::{
-    Array, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType, Generation,
-    HeaderField, ReadAt, Rewrite, Seekable, Store, scan,
+    ArrayHeader, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType,
+    Generation, HeaderField, ReadAt, Rewrite, Seekable, Store, scan,
 };
 use b2nd_lab::{chunk_of_zeros, corpus, corpus_of_2019, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
@@ -390,7 +390,7 @@ fn the_other_metalayers_of_the_corpus_are_messagepack() {
 fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
     let (mut stored, mut decompressed, mut compressed) = (0, 0, 0);
     for entry in entries() {
-        let mut frame = Frame::read_at(&entry.file, entry.offset).unwrap();
+        let frame = Frame::read_at(&entry.file, entry.offset).unwrap();
         let trailer = frame.trailer().unwrap();
         let header = frame.header();
         assert_eq!(trailer.offset() + trailer.bytes().len() as u64, header.frame_len, "{}", entry.name);
@@ -426,7 +426,7 @@ fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
 
 #[test]
 fn vlmetalayers_have_values() {
-    let mut frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
     assert!(frame.header().has_vlmetalayers);
     let trailer = frame.trailer().unwrap();
     let [unit, note] = trailer.vlmetalayers() else { panic!("{trailer:?}") };
@@ -712,7 +712,7 @@ fn what_is_no_file_is_refused_without_waiting() {
 
 /// Reads the file as a frame, and calls the methods of the frame. They may fail, but must not panic.
 fn ask(file: Vec<u8>) {
-    let Ok(mut frame) = Frame::read_at(file, 0) else { return };
+    let Ok(frame) = Frame::read_at(file, 0) else { return };
     if let Ok(Some(array)) = frame.array() {
         let _ = array.geometry();
     }
@@ -723,7 +723,7 @@ fn ask(file: Vec<u8>) {
     for layer in frame.metalayers() {
         let _ = layer.decode::<Value>();
     }
-    findings(&mut frame);
+    findings(&frame);
 }
 
 #[test]
@@ -863,7 +863,7 @@ fn trailer_of_a_file_that_is_cut_after_it_was_opened_is_changing_and_says_what_i
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.b2nd");
     fs::copy(data().join("vlmetalayers.b2nd"), &path).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let (header_len, frame_len) = (frame.header().header_len as u64, frame.header().frame_len);
     for length in [frame_len - 1, 300, header_len] {
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
@@ -873,8 +873,8 @@ fn trailer_of_a_file_that_is_cut_after_it_was_opened_is_changing_and_says_what_i
              file only {length}"
         );
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::Changing, says));
-        assert_eq!(findings(&mut frame), [error.finding().unwrap().clone()]);
+        assert_eq!(findings(&frame), [error.finding().unwrap().clone()]);
     }
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(header_len - 1).unwrap();
-    assert_eq!(b2nd_frame::Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing);
+    assert_eq!(b2nd_frame::Check::default().run(&frame).unwrap_err().kind(), ErrorKind::Changing);
 }

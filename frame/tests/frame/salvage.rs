@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use b2nd_serde::{Meta, Shapes};
 use serde_json::json;
 
 use crate::frames::{damage, index_damage, oddities, second_generation};
-use crate::index_start;
+use crate::{Recording, index_start};
 
 /// The file of the array that most tests use. It has 3 x 5 items in 4 chunks of 2 x 3 items. Each chunk has 64 bytes,
 /// and chunk 0 begins at byte 165.
@@ -180,7 +181,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
             let Ok((new, report)) = saved(&file, folder.path()) else { panic!("chunk {chunk}, byte {byte}") };
             let lost: Vec<u64> = report.lost.iter().map(|range| range.first).collect();
             assert!(lost.is_empty() || lost == [chunk as u64], "chunk {chunk}, byte {byte}: {report:?}");
-            let mut frame = Frame::read_at(new, 0).unwrap();
+            let frame = Frame::read_at(new, 0).unwrap();
             let has_note = frame.trailer().unwrap().vlmetalayer("b2nd_salvage").is_some();
             assert_eq!(has_note, !lost.is_empty());
             let mut chunks = frame.chunks().unwrap();
@@ -255,7 +256,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     file[CHUNKS + 3 * CHUNK + 2] = 0;
     let (mut again, _) = saved(&file, folder.path()).unwrap();
     let note = |file: &[u8]| -> Note {
-        let mut frame = Frame::read_at(file, 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
     assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
@@ -391,7 +392,7 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
         }
         file.truncate(end);
         assert_eq!(of(file.clone()).preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
-        let (mut frame, report) = of(file).assume_order().apply(&to).unwrap();
+        let (frame, report) = of(file).assume_order().apply(&to).unwrap();
         assert_eq!(lost(&report), expected);
         let mut chunks = frame.chunks().unwrap();
         for number in (0..4).filter(|number| !expected.contains(number)) {
@@ -640,7 +641,7 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     // The chunks of the first file are not compressed. The chunks of the second file are compressed with LZ4.
     let lz4 = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     for (file, unverified) in [(small(), 4), (lz4, 1)] {
-        let mut frame = Frame::read_at(&file, 0).unwrap();
+        let frame = Frame::read_at(&file, 0).unwrap();
         let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
         let expected: Vec<_> =
             entries.iter().map(|entry| frame.chunks().unwrap().compressed(entry).unwrap()).collect();
@@ -649,7 +650,7 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
             let mut damaged = file.clone();
             damaged[usize::try_from(start).unwrap() + at] ^= 0x41;
             let to = folder.path().join("new.b2nd");
-            let (mut new, report) = of(damaged).apply(&to).unwrap();
+            let (new, report) = of(damaged).apply(&to).unwrap();
             assert!(report.is_whole(), "byte {at} of {entry:?}: {report:?}");
             assert_eq!(report.unverified_count(), unverified, "byte {at} of {entry:?}: {report:?}");
             assert_eq!(report.restored.len(), 1, "byte {at} of {entry:?}: {report:?}");
@@ -730,7 +731,7 @@ fn a_restored_chunk_casts_no_doubt_on_special_ones() {
 fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
-    let mut frame = Frame::read_at(&file, 0).unwrap();
+    let frame = Frame::read_at(&file, 0).unwrap();
     let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
     let b2nd_frame::ChunkPlace::Frame(start) = entries[1].place else { panic!("a chunk in a file") };
     let filters = usize::try_from(start).unwrap() + 16;
@@ -741,7 +742,7 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         let (_, report) = of(damaged).apply(&to).unwrap();
         assert!(report.restored[0].to_string().starts_with("chunk 1: filter "), "{report:?}");
         assert_eq!((report.unverified[0].first, report.unverified_count()), (1, 1));
-        let mut new = Frame::open(&to).unwrap();
+        let new = Frame::open(&to).unwrap();
         let mut chunks = new.chunks().unwrap();
         let entry = chunks.get(1).unwrap().unwrap();
         let old = frame.chunks().unwrap().compressed(&entries[1]).unwrap();

@@ -148,7 +148,7 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
         ["peers/many_blocks.b2nd", "peers/made_in_memory.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd"]
     {
         let file = fs::read(data().join(name)).unwrap();
-        let mut frame = Frame::read_at(&file, 0).unwrap();
+        let frame = Frame::read_at(&file, 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let mut starts = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {

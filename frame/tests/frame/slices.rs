@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use b2nd_frame::{
-    Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, ReadAt, SlicePlan, SpecialValue,
+    Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SlicePlan, SpecialValue,
 };
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
@@ -96,7 +96,11 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
                 read.read_into(&mut found).unwrap();
                 assert_eq!(found, expected, "{path:?} {slice:?} {threads}");
                 let plan = array.slice(&part).steps(&steps).threads(threads).plan().unwrap();
-                assert_eq!(followed(plan, array.frame().path().unwrap()), expected, "{path:?} {slice:?} {threads}");
+                assert_eq!(
+                    followed(plan, array.frame().path().unwrap()),
+                    expected,
+                    "{path:?} {slice:?} {threads}"
+                );
             }
             slices += 1;
         }
@@ -240,7 +244,7 @@ fn what_a_check_objects_to_is_not_read() {
     {
         let path = data().join(name);
         let file = fs::read(&path).unwrap();
-        let mut frame = opened(&file);
+        let frame = opened(&file);
         let mut chunks = frame.chunks().unwrap();
         let mut starts = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -261,7 +265,7 @@ fn what_a_check_objects_to_is_not_read() {
 
 #[test]
 fn chunks_are_read_by_their_number_and_decompressed() {
-    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let numbers = [3, 0, 2].map(|number| chunks.get(number).unwrap().unwrap().number);
     assert_eq!(numbers, [3, 0, 2]);

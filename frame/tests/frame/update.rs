@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
 
-use b2nd_frame::{Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage};
+use b2nd_frame::{
+    Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage,
+};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
@@ -281,7 +283,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
     writer.write(from_ref(&(0..64)), &bytes(&items)).unwrap();
     writer.finish().unwrap().persist().unwrap();
     let filters = |number: u64| {
-        let mut frame = Frame::open(&path).unwrap();
+        let frame = Frame::open(&path).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(number).unwrap().unwrap();
         chunks.header(&entry).unwrap().unwrap().filters

@@ -128,8 +128,8 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
 /// The values of a frame, or its first error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
     match Frame::read_at(bytes, 0) {
-        Ok(mut frame) => {
-            let findings = findings(&mut frame);
+        Ok(frame) => {
+            let findings = findings(&frame);
             let error = findings.iter().find(|finding| finding.severity() == Severity::Error);
             let trailer = frame.trailer().ok();
             let values = values(&frame, trailer.as_ref(), &findings);

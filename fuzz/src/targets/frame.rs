@@ -114,7 +114,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let [shallow, deep, data] =
         [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData].map(|depth| {
             let mut frame = Frame::read_at(&file, offset).expect("the same file");
-            Check::new(depth).run(&mut frame).expect("a file in memory")
+            Check::new(depth).run(&frame).expect("a file in memory")
         });
     for finding in &shallow.findings {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");

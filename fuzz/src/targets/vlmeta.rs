@@ -44,7 +44,7 @@ pub fn run(bytes: &[u8]) {
         ));
         let rows = b2nd_lab::rows(|receive| frame.dump_trailer(receive).expect("a file in memory"));
         assert!(!assert_rows(&rows, trailer.offset(), trailer.bytes()), "a good trailer has a fault");
-        let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).expect("a file in memory");
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&frame).expect("a file in memory");
         assert!(
             report.findings.iter().all(|finding| finding.severity() != Severity::Error),
             "{:?}",
@@ -65,5 +65,5 @@ pub fn run(bytes: &[u8]) {
     assert_eq!(as_bytes.decode::<Vec<u8>>().expect("what was written"), bytes);
     assert_eq!(as_text.decode::<String>().expect("what was written"), text);
     assert_eq!(frame.metalayer("text").expect("what was written").decode::<&str>().expect("a string"), text);
-    assert_eq!(Check::default().run(&mut frame).expect("a file in memory").findings, []);
+    assert_eq!(Check::default().run(&frame).expect("a file in memory").findings, []);
 }

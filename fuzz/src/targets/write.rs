@@ -181,7 +181,7 @@ fn holds<R: std::io::Read + std::io::Seek>(
     let depth = if given.has_foreign { CheckDepth::ChunkHeaders } else { CheckDepth::ChunkData };
     let is_sparse = frame.header().is_sparse();
     let report = Check::new(if is_sparse { CheckDepth::ChunkHeaders } else { depth })
-        .run(&mut open())
+        .run(&open())
         .expect("nobody writes");
     let errors: Vec<_> =
         report.findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();
