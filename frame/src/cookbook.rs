@@ -270,27 +270,24 @@
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use std::sync::Mutex;
-//! use b2nd_frame::{Codec, Frame, FrameBuilder};
+//! use b2nd_frame::{Array, Codec, FrameBuilder};
 //! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
-//! let old = Frame::open("tests/data/vlmetalayers.b2nd")?;
-//! let trailer = old.trailer()?;
-//! let array = old.array()?.expect("an array");
-//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..array.meta().shapes() };
-//! let meta = Meta::new(shapes, array.dtype().expect("a dtype"))?;
+//! let old = Array::open("tests/data/vlmetalayers.b2nd")?;
+//! let attributes = old.attributes()?;
+//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..old.meta().shapes() };
+//! let meta = Meta::new(shapes, old.dtype().expect("a dtype"))?;
 //! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
-//! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
+//! for layer in old.frame().metalayers().iter().filter(|layer| layer.name() != "b2nd") {
 //!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
 //! }
-//! for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
+//! for layer in attributes.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
 //!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
 //! }
 //! let mut writer = builder.create(&path)?.into_array_writer()?;
-//! let old = Mutex::new(old);
-//! writer.write_from(&[0..6], |ranges, items| old.lock().expect("no panic").slice(ranges).read_into(items))?;
+//! writer.write_from(&[0..6], |ranges, items| old.slice(ranges).read_into(items))?;
 //! let new = writer.finish()?.persist()?;
 //! assert_eq!(new.array()?.expect("an array").chunkshape(), [4]);
 //! # }

@@ -20,11 +20,11 @@ impl ArrayUpdate {
     ///
     /// ```
     /// use b2nd_frame::{Array, ArrayUpdate, write_array};
-    /// use ndarray::{Array, array, s};
+    /// use ndarray::{Array2, array};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("labels.b2nd");
-    /// write_array(&path, Array::<u8, _>::zeros((3, 4)).view())?;
+    /// write_array(&path, Array2::<u8>::zeros((3, 4)).view())?;
     /// let mut labels = ArrayUpdate::open(&path)?;
     /// labels.write_array(&[1..2, 1..3], array![[7_u8, 8]].view())?;
     /// labels.flush()?;

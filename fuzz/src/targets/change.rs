@@ -204,7 +204,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The header of each chunk, or the value of a chunk without a header.
 fn chunks(path: &Path) -> Vec<String> {
-    let mut frame = Frame::open(path).expect("a written frame");
+    let frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =
         frame.chunks().expect("a written index").collect::<Result<_, _>>().expect("a written index");
     let mut chunks = frame.chunks().expect("a written index");

@@ -46,8 +46,7 @@ pub fn run(bytes: &[u8]) {
                 let at = usize::try_from(member.offset()).expect("a small file");
                 let parsed = Frame::parse(&bytes[at..]).expect("the same bytes");
                 assert_eq!(parsed.header_bytes(), frame.header_bytes());
-                let again =
-                    Frame::read_at(bytes, member.offset()).expect("a frame within the file");
+                let again = Frame::read_at(bytes, member.offset()).expect("a frame within the file");
                 assert_eq!(again.header(), frame.header());
             }
             MemberContent::Broken(finding) => assert!(!finding.message().is_empty()),

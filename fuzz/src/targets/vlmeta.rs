@@ -1,7 +1,6 @@
 //! Tests of vlmetalayers. The whole input is used twice: as the chunk of a vlmetalayer, and as the value of new
 //! vlmetalayers and of a new metalayer.
 
-
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;

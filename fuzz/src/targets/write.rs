@@ -6,8 +6,8 @@ use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, Codec, Filter, Frame, FrameBuilder, FrameWriter, NewFrame, Severity, SpecialValue,
-    SplitMode,
+    Check, CheckDepth, Codec, Filter, Frame, FrameBuilder, FrameWriter, NewFrame, ReadAt, Severity,
+    SpecialValue, SplitMode,
 };
 use b2nd_serde::{Meta, Shapes};
 
@@ -155,14 +155,14 @@ fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>
     given
 }
 
-fn holds<R: std::io::Read + std::io::Seek>(
+fn holds<R: ReadAt>(
     open: impl Fn() -> Frame<R>,
     given: &Given,
     meta: &Meta,
     layers: &[(String, Vec<u8>)],
     vlmetalayers: &[(String, Vec<u8>)],
 ) {
-    let mut frame = open();
+    let frame = open();
     let array = frame.array().expect("what was written").expect("an array");
     assert_eq!(array.meta(), meta);
     let nchunks = array.geometry().expect("what was accepted").nchunks();
