@@ -128,11 +128,10 @@ impl Store {
     /// The errors of [`open`](Self::open).
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::Store;
     ///
     /// let zip = std::fs::read("tests/data/tree.b2z")?;
-    /// let store = Store::read_zip(Cursor::new(zip), "tree.b2z")?.expect("a store");
+    /// let store = Store::read_zip(zip, "tree.b2z")?.expect("a store");
     /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
