@@ -7,8 +7,8 @@ use std::slice;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_frame::{
-    Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, FrameBuilder, Severity,
-    SpecialValue,
+    Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder,
+    Severity, SpecialValue,
 };
 use b2nd_serde::{Meta, Shapes};
 

@@ -3,6 +3,8 @@
 use std::fs;
 
 use crate::index_start;
+use std::io::Cursor;
+
 use b2nd_frame::{Filter, FindingCode, Frame, FrameBuilder};
 use b2nd_lab::{data, frame_of, offset_field};
 use b2nd_serde::{Meta, Shapes};

@@ -8,6 +8,8 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+#[cfg(feature = "decompress")]
+use b2nd_frame::Array;
 use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Fill, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
     Restored, Salvage, SalvageReport, Severity, SpecialValue, check,
@@ -522,16 +524,15 @@ fn a_sparse_frame_without_its_index_file_is_saved_if_the_array_is_given_and_the_
         let given = || salvage().shape(&[6, 8]).chunkshape(&[4, 5]).blockshape(&[2, 3]).dtype(">u2");
         assert_eq!(given().preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
         let to = folder.path().join("saved.b2nd");
-        let (mut frame, report) = given().assume_order().apply(&to).unwrap();
+        let (_, report) = given().assume_order().apply(&to).unwrap();
         assert_eq!(errors(&to), []);
         assert_eq!((report.restored[0].clone(), report.lost_count()), (Restored::HeaderFile, 0));
         assert!(report.assumed_order.is_some() && report.found_damage());
         #[cfg(feature = "decompress")]
         assert_eq!(
-            frame.whole().read().unwrap(),
-            Frame::open(data().join("sparse.b2nd")).unwrap().whole().read().unwrap()
+            Array::open(&to).unwrap().whole().read().unwrap(),
+            Array::open(data().join("sparse.b2nd")).unwrap().whole().read().unwrap()
         );
-        let _ = frame.header();
 
         // Without a chunk file, the directory is no frame.
         for number in 0..4 {
