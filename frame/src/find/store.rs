@@ -288,6 +288,10 @@ impl Store {
                 "the member {key} is a table: each of its columns is an array"
             ));
         }
+        let is_below = |member: &String| member.strip_prefix(key.0).is_some_and(|rest| rest.starts_with('/'));
+        if self.members.iter().any(is_below) {
+            return Error::invalid_input(format_args!("{key} is a group of members, not a member"));
+        }
         if self.members.iter().any(|member| member == key.0) {
             return Error::unsupported(format_args!("the data of {key} is not in the store"));
         }

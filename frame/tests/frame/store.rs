@@ -245,7 +245,13 @@ fn frame_names_the_members_of_the_store_if_there_is_none_with_the_key() {
             message("remote/store.b2z", "/a"),
         ]
         .join("\n"),
-        @""
+        @"
+    /group is a group of members, not a member
+    the store has no member with the key group/large; it has /group/large, /group/small
+    the store has no member with the key /group/../group/large; it has /group/large, /group/small
+    the member /group/table is a table: each of its columns is an array
+    the data of /a is not in the store
+    "
     );
 }
 
