@@ -25,16 +25,16 @@ fn shape<R>(frame: &Frame<R>) -> Option<Vec<i64>> {
 
 #[test]
 fn a_tree_store_lists_its_arrays_with_name_and_offset() {
-    let mut zip = File::open(data().join("tree.b2z")).unwrap();
-    let members = zip_members(&mut zip).unwrap();
+    let zip = File::open(data().join("tree.b2z")).unwrap();
+    let members = zip_members(&zip).unwrap();
     let mut arrays = Vec::new();
     for member in &members {
         let frame = member.frame().unwrap();
         assert_eq!(frame.offset(), member.offset());
         assert_eq!(frame.header().frame_len, member.len());
-        let mut whole = Frame::read_at(&mut zip, member.offset()).unwrap();
+        let whole = Frame::read_at(&zip, member.offset()).unwrap();
         assert_eq!(whole.metalayers(), frame.metalayers());
-        assert_eq!(findings(&mut whole), []);
+        assert_eq!(findings(&whole), []);
         arrays.extend(shape(frame).map(|shape| (member.name(), shape)));
     }
     arrays.sort();

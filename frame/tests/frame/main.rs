@@ -18,8 +18,11 @@ mod frame_type;
 mod frames;
 mod geometry;
 mod inside;
+mod known_ranges;
 mod magic;
 mod object_kind;
+#[cfg(feature = "compress")]
+mod open_array;
 mod peers;
 mod reading;
 mod real_files;

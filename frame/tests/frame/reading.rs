@@ -337,7 +337,7 @@ fn a_number_of_a_filter_has_a_name_or_an_owner_or_is_unknown() {
         let name = names.iter().find(|&&(named, _)| named == id).map(|&(_, name)| name);
         assert_eq!(Filter { id, meta: 0 }.name(), name, "{id}");
         file[first] = id;
-        let findings = findings(&mut opened(&file));
+        let findings = findings(&opened(&file));
         let is_unknown = findings.iter().any(|finding| finding.code() == FindingCode::UnknownFilter);
         assert_eq!(is_unknown, name.is_none() && id < 160, "{id}");
     }
@@ -523,7 +523,7 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
     let twice = Frame::parse(&frame_of(&twice, &[("a\nb", b"no chunk")])).unwrap();
     messages.extend(twice.check_header().findings.iter().map(ToString::to_string));
     let file = frame_of(&[], &[("a\nb", b"no chunk")]);
-    let findings = findings(&mut opened(file));
+    let findings = findings(&opened(file));
     messages.extend(findings.iter().map(ToString::to_string));
     assert!(messages.len() >= 5, "{messages:?}");
     for message in messages {
