@@ -160,6 +160,16 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
+    /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at the
+    /// same time.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self.ranges(), other.ranges()) {
+            ([], _) => self,
+            (_, []) => other,
+            (ranges, others) => Self::unknown([ranges, others].concat()),
+        }
+    }
+
     pub(crate) fn malformed(finding: Finding) -> Self {
         Self::new(ErrorKind::Malformed, Detail::Finding(finding))
     }

@@ -30,6 +30,9 @@ use crate::write::output::Output;
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: usize = 1 << 22;
 
+/// The number of bytes that are copied at a time of a short file.
+const MIN_PIECE: usize = 1 << 12;
+
 /// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
 /// file.
 fn is_same(source: &Path, to: &Path) -> bool {
@@ -259,7 +262,10 @@ fn copy_bytes(
     to: &mut impl Write,
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
-    let (mut buffer, mut copied) = (vec![0; PIECE], 0);
+    let size = old.size().map_err(|error| Error::reading(error).at(path))?;
+    // The size is not trusted: the copy ends where a read finds nothing more.
+    let len = usize::try_from(size).map_or(PIECE, |size| size.clamp(MIN_PIECE, PIECE));
+    let (mut buffer, mut copied) = (vec![0; len], 0);
     loop {
         let read = fill(old, start + copied, &mut buffer).map_err(|error| Error::reading(error).at(path))?;
         let piece = buffer.get(..read).unwrap_or_default();

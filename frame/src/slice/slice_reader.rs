@@ -180,15 +180,17 @@ impl<R: ReadAt> Slice<'_, R> {
 impl<R: ReadAt> Frame<R> {
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
-        let (mut answers, mut unknown) = (Vec::new(), Vec::new());
+        let (mut answers, mut lacking) = (Vec::new(), None);
         for request in waves.requests() {
             match self.read_request(request) {
                 Ok(answer) => answers.push(answer.ok_or_else(|| waves.missing(request))?),
-                Err(error) if !error.ranges().is_empty() => unknown.extend_from_slice(error.ranges()),
+                Err(error) if !error.ranges().is_empty() => {
+                    lacking = lacking.into_iter().chain([error]).reduce(Error::and);
+                }
                 Err(error) => return Err(error),
             }
         }
-        if unknown.is_empty() { Ok(answers) } else { Err(Error::unknown(unknown)) }
+        lacking.map_or(Ok(answers), Err)
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.

@@ -44,7 +44,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                findings(&mut Frame::read_at(file, offset).unwrap())
+                findings(&Frame::read_at(file, offset).unwrap())
             }
         };
         for finding in &findings {
@@ -92,7 +92,7 @@ fn one_chunk_is_not_said_to_be_several() {
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
-        let findings = findings(&mut opened(bytes));
+        let findings = findings(&opened(bytes));
         assert!(findings.iter().any(|finding| finding.message().contains(text)), "{findings:?}");
     };
     says(bytes, "enough for 1 chunk of 32 bytes, but the shape has 4 chunks, ");
@@ -109,7 +109,7 @@ fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
     // 1003 bytes cannot be split into 7 equal streams.
     file[layer + 2] &= !0x10;
     file[layer + 3] = 7;
-    let findings = findings(&mut opened(file));
+    let findings = findings(&opened(file));
     assert_eq!(
         findings[0].message(),
         "the chunk of vlmetalayer note has blocks of 1003 bytes, which cannot be split into 7 streams of equal length"
@@ -124,7 +124,7 @@ fn an_index_with_the_filter_of_a_plugin_is_found() {
         // The index claims to be compressed, with this filter.
         file[index + 2] &= !2;
         file[index + 16] = filter;
-        let findings = findings(&mut opened(file));
+        let findings = findings(&opened(file));
         assert_eq!(findings[0].code(), FindingCode::DamagedIndex);
         let message = findings[0].message();
         assert!(message.ends_with("but must have none or a filter of C-Blosc2 itself"), "{message}");
@@ -138,7 +138,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
     for at in [461, 469, 477] {
         bytes[at..at + 8].copy_from_slice(&ZEROS.to_le_bytes());
     }
-    let findings = findings(&mut opened(bytes));
+    let findings = findings(&opened(bytes));
     let text = "only the first of 4 chunks is stored, and none from grid coordinate [0, 1] on";
     assert_eq!(
         (findings.len(), findings[0].code(), findings[0].message()),
@@ -149,7 +149,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
 #[test]
 fn a_typesize_is_lost_only_where_all_else_shows_another() {
     let codes = |file: Vec<u8>| {
-        let findings = findings(&mut opened(file));
+        let findings = findings(&opened(file));
         findings.iter().map(Finding::code).collect::<Vec<_>>()
     };
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
@@ -510,7 +510,7 @@ fn a_long_header_is_compared_to_its_end() {
 #[test]
 fn the_last_value_that_is_right_has_no_finding() {
     // 127 is the largest filter parameter with which python-blosc2 opens a frame.
-    let findings = |file| findings(&mut opened(file));
+    let findings = |file| findings(&opened(file));
     assert_eq!(findings(with(&[(79, &[127])])), []);
     assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
     // In an array without items, chunksize must be -1, or the size that the chunks will have when the array grows.
@@ -526,7 +526,7 @@ fn the_last_value_that_is_right_has_no_finding() {
 #[test]
 fn a_dtype_that_is_not_known_has_numbers_if_its_format_is_not() {
     let numbers = |changes: &[(usize, &[u8])]| {
-        let findings = findings(&mut opened(with(changes)));
+        let findings = findings(&opened(with(changes)));
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         (finding.code(), finding.expected(), finding.found())
     };

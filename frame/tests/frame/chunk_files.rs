@@ -33,7 +33,7 @@ fn the_chunks_of_a_sparse_frame_have_files() {
     }
     // If the header file is only bytes in memory, the chunk files are unknown and not checked.
     let bytes = fs::read(path.join("chunks.b2frame")).unwrap();
-    assert_eq!(findings(&mut opened(bytes)), []);
+    assert_eq!(findings(&opened(bytes)), []);
 }
 
 /// C-Blosc2 3.3.5 checks a file number as if it were an offset: a chunk header of 32 bytes must fit between this number

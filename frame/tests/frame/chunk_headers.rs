@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::frames::{chunk, with_index};
+use crate::opened;
+#[cfg(feature = "decompress")]
+use crate::opened_array;
 #[cfg(target_os = "linux")]
 use crate::reads;
-use crate::{opened, opened_array};
 use b2nd_frame::{
     Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Filter, Finding, FindingCode, Frame,
     FrameBuilder, Place, ReadAt, Severity, check, is_sparse_frame,
@@ -17,14 +19,14 @@ use b2nd_lab::{
 };
 
 /// The findings about chunks in a check of this frame.
-fn of_chunks<R: ReadAt>(frame: Frame<R>) -> Result<Vec<Finding>, Error> {
-    let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&frame)?.findings;
+fn of_chunks<R: ReadAt>(frame: &Frame<R>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings;
     findings.retain(|finding| finding.place() == Place::Chunk);
     Ok(findings)
 }
 
 fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
-    of_chunks(opened(file)).unwrap()
+    of_chunks(&opened(file)).unwrap()
 }
 
 /// The bytes of a file with compressed chunks, and the offsets in the file at which these chunks begin.
@@ -127,7 +129,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
     let mut chunk = fs::read(path.join("00000002.chunk")).unwrap();
     chunk[31] |= 1;
     fs::write(path.join("00000002.chunk"), chunk).unwrap();
-    let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+    let findings = of_chunks(&Frame::open(&path).unwrap()).unwrap();
     let [finding] = &findings[..] else { panic!("{findings:?}") };
     assert_eq!((finding.code(), finding.offset()), (FindingCode::ChunkDictionary, None));
     assert_eq!(finding.message(), format!("chunk 2, in 00000002.chunk, {SAYS}"));
@@ -160,7 +162,7 @@ fn a_damaged_chunk_file_is_found() {
         let mut damaged = chunk.clone();
         damaged[at..at + bytes.len()].copy_from_slice(bytes);
         fs::write(&file, damaged).unwrap();
-        let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+        let findings = of_chunks(&Frame::open(&path).unwrap()).unwrap();
         assert_eq!(findings.len(), 1, "{at}");
         assert_eq!((findings[0].code(), findings[0].offset()), (FindingCode::ChunkHeader, None));
         assert!(findings[0].message().contains("00000002.chunk"), "{}", findings[0]);
@@ -204,7 +206,7 @@ fn a_chunk_file_that_is_longer_than_its_chunk_is_fine_if_its_blocks_are() {
     let sparse = path.join("00000003.chunk");
     let stored = fs::read(&sparse).unwrap();
     fs::write(&sparse, [&stored[..], b"left over"].concat()).unwrap();
-    assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+    assert_eq!(of_chunks(&Frame::open(&path).unwrap()).unwrap(), []);
 
     let path = folder.path().join("many_blocks");
     let second = &many_blocks(&path)[..];
@@ -509,19 +511,19 @@ fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
         assert_eq!(finding.message(), "64 bytes belong to no entry of the chunk index, the first ones here");
 
         let (_folder, path) = copy("sparse.b2nd");
-        assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+        assert_eq!(of_chunks(&Frame::open(&path).unwrap()).unwrap(), []);
         let index = path.join("chunks.b2frame");
         let mut file = fs::read(&index).unwrap();
         let header_len = Frame::open(&path).unwrap().header().header_len;
         file[header_len + 32 + 8 * chunk + 7] = 0xff;
         fs::write(&index, file).unwrap();
-        let findings = of_chunks(Frame::open(&path).unwrap()).unwrap();
+        let findings = of_chunks(&Frame::open(&path).unwrap()).unwrap();
         let [finding] = &findings[..] else { panic!("{chunk}: {findings:?}") };
         let says = format!("0000000{chunk}.chunk belongs to no entry of the chunk index");
         assert_eq!((finding.code(), finding.message()), (FindingCode::UnownedBytes, &*says));
         // C-Blosc2 leaves an empty file where a chunk became zeros.
         fs::write(path.join(format!("0000000{chunk}.chunk")), []).unwrap();
-        assert_eq!(of_chunks(Frame::open(&path).unwrap()).unwrap(), []);
+        assert_eq!(of_chunks(&Frame::open(&path).unwrap()).unwrap(), []);
     }
 }
 
@@ -685,7 +687,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
     file[229 + 15] = 0x40;
     let frame = Frame::read_at(file, 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
-    assert!(of_chunks(frame).unwrap().iter().any(|finding| finding.message() == says));
+    assert!(of_chunks(&frame).unwrap().iter().any(|finding| finding.message() == says));
 }
 
 /// All frames in a folder.

@@ -18,10 +18,13 @@ mod frame_type;
 mod frames;
 mod geometry;
 mod inside;
+mod known_ranges;
 #[cfg(feature = "compress")]
 mod lost_pages;
 mod magic;
 mod object_kind;
+#[cfg(feature = "compress")]
+mod open_array;
 mod peers;
 mod reading;
 mod real_files;

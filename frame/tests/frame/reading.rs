@@ -337,7 +337,7 @@ fn a_number_of_a_filter_has_a_name_or_an_owner_or_is_unknown() {
         let name = names.iter().find(|&&(named, _)| named == id).map(|&(_, name)| name);
         assert_eq!(Filter { id, meta: 0 }.name(), name, "{id}");
         file[first] = id;
-        let findings = findings(&mut opened(&file));
+        let findings = findings(&opened(&file));
         let is_unknown = findings.iter().any(|finding| finding.code() == FindingCode::UnknownFilter);
         assert_eq!(is_unknown, name.is_none() && id < 160, "{id}");
     }
@@ -523,7 +523,7 @@ fn a_line_break_in_the_name_of_a_metalayer_does_not_break_a_message() {
     let twice = Frame::parse(&frame_of(&twice, &[("a\nb", b"no chunk")])).unwrap();
     messages.extend(twice.check_header().findings.iter().map(ToString::to_string));
     let file = frame_of(&[], &[("a\nb", b"no chunk")]);
-    let findings = findings(&mut opened(file));
+    let findings = findings(&opened(file));
     messages.extend(findings.iter().map(ToString::to_string));
     assert!(messages.len() >= 5, "{messages:?}");
     for message in messages {
@@ -565,7 +565,7 @@ fn an_error_has_a_message_and_what_goes_with_its_kind() {
     fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
     let lock = folder.path().join("a.b2nd.b2lock");
     let held = fs::File::create(&lock).unwrap();
-    fs4::FileExt::lock(&held).unwrap();
+    held.lock().unwrap();
     let file = fs::read(&path).unwrap();
     let locked = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
     let stopped = Rewrite::new(&path, folder.path().join("b")).on_progress(|_| ControlFlow::Break(()));

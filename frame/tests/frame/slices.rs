@@ -69,6 +69,16 @@ fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
     plan.finish().unwrap()
 }
 
+/// A random slice inside the array: a range and a step for each dimension.
+fn random_slice(rng: &mut fastrand::Rng, whole: &[Range<u64>]) -> Vec<(Range<u64>, u64)> {
+    let mut part = |range: &Range<u64>| {
+        let ends = [rng.u64(0..=range.end), rng.u64(0..=range.end)];
+        let step = if rng.bool() { 1 } else { rng.u64(1..=range.end.max(1)) };
+        (ends[0].min(ends[1])..ends[0].max(ends[1]), step)
+    };
+    whole.iter().map(&mut part).collect()
+}
+
 #[test]
 fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
     let mut rng = fastrand::Rng::with_seed(1);
@@ -79,14 +89,7 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
         let Ok(items) = array.slice(&ranges).read() else { continue };
         arrays_read += 1;
         for _ in 0..20 {
-            let slice: Vec<_> = ranges
-                .iter()
-                .map(|range| {
-                    let ends = [rng.u64(0..=range.end), rng.u64(0..=range.end)];
-                    let step = if rng.bool() { 1 } else { rng.u64(1..=range.end.max(1)) };
-                    (ends[0].min(ends[1])..ends[0].max(ends[1]), step)
-                })
-                .collect();
+            let slice = random_slice(&mut rng, &ranges);
             let expected = cut(&items, &ranges, &slice, array.item_size());
             let (part, steps): (Vec<_>, Vec<_>) = slice.iter().cloned().unzip();
             for threads in [1, 3] {
@@ -95,7 +98,9 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
                 assert_eq!(read.nbytes().unwrap(), expected.len(), "{path:?} {slice:?}");
                 read.read_into(&mut found).unwrap();
                 assert_eq!(found, expected, "{path:?} {slice:?} {threads}");
-                let plan = array.slice(&part).steps(&steps).threads(threads).plan().unwrap();
+                // `array` has read its index by now, so it would need fewer waves.
+                let new = Array::open(&path).unwrap();
+                let plan = new.slice(&part).steps(&steps).threads(threads).plan().unwrap();
                 assert_eq!(
                     followed(plan, array.frame().path().unwrap()),
                     expected,
@@ -106,6 +111,29 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
         }
     }
     assert!(arrays_read > 30 && slices > 600, "{arrays_read} {slices}");
+}
+
+#[test]
+fn slices_of_one_array_in_several_threads_have_its_items() {
+    for path in arrays() {
+        let Ok(array) = Array::open(&path) else { continue };
+        let ranges = whole(&array);
+        let Ok(items) = Array::open(&path).unwrap().slice(&ranges).read() else { continue };
+        std::thread::scope(|scope| {
+            for seed in 0..3 {
+                let (array, ranges, items, path) = (&array, &ranges, &items, &path);
+                scope.spawn(move || {
+                    let mut rng = fastrand::Rng::with_seed(seed);
+                    for _ in 0..10 {
+                        let slice = random_slice(&mut rng, ranges);
+                        let (part, steps): (Vec<_>, Vec<_>) = slice.iter().cloned().unzip();
+                        let read = array.slice(&part).steps(&steps).threads(rng.usize(1..3)).read().unwrap();
+                        assert_eq!(read, cut(items, ranges, &slice, array.item_size()), "{path:?} {slice:?}");
+                    }
+                });
+            }
+        });
+    }
 }
 
 #[test]

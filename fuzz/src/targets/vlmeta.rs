@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
     // The writer checks more of the header than `ChunkHeader::parse`, so it may refuse a parsed chunk.
     assert!(made.is_err() || chunk.is_some(), "{made:?}");
     if let (Ok(file), Some(header)) = (made, chunk) {
-        let mut frame = Frame::read_at(&file, 0).expect("what was written");
+        let frame = Frame::read_at(&file, 0).expect("what was written");
         let trailer = frame.trailer().expect("what was written");
         let [layer] = trailer.vlmetalayers() else { panic!("one was written") };
         assert_eq!((layer.name(), layer.chunk(), layer.nbytes()), ("chunk", bytes, Some(header.nbytes)));
@@ -58,7 +58,7 @@ pub fn run(bytes: &[u8]) {
         .vlmetalayer("text", &*text)
         .metalayer("text", &*text)
         .to_vec([[]; 0]);
-    let mut frame = Frame::read_at(file.expect("short values"), 0).expect("what was written");
+    let frame = Frame::read_at(file.expect("short values"), 0).expect("what was written");
     let trailer = frame.trailer().expect("what was written");
     let [as_bytes, as_text] = trailer.vlmetalayers() else { panic!("two were written") };
     assert_eq!(as_bytes.decode::<Vec<u8>>().expect("what was written"), bytes);
