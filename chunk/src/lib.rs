@@ -84,6 +84,7 @@ pub mod header;
 mod error;
 
 pub mod blocks;
+mod lost_page;
 mod rules;
 
 #[cfg(feature = "compress")]
@@ -91,6 +92,9 @@ mod params;
 
 #[cfg(feature = "decompress")]
 mod filters;
+
+#[cfg(feature = "decompress")]
+mod memory;
 
 #[cfg(feature = "decompress")]
 mod blosclz;

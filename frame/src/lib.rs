@@ -187,6 +187,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;
+pub use find::member::MemberSource;
 pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
@@ -203,7 +204,7 @@ pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};
-pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
 pub use slice::array::Array;
 #[cfg(feature = "ndarray")]

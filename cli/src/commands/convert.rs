@@ -19,7 +19,7 @@ use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
 };
 use crate::names::{folder_or_here, has_extension};
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
@@ -117,10 +117,8 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A parameter is one byte. The user may write it as a negative number: for a filter that drops bits, -N means that
-    // N bits are dropped.
-    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    let meta = meta.parse().ok().filter(|meta| *meta <= i8::MAX.unsigned_abs());
+    let meta = meta.ok_or("the parameter must be a number from 0 to 127; python-blosc2 opens no other")?;
     Ok(Filter { id, meta })
 }
 
@@ -534,12 +532,11 @@ impl Source {
             Self::Npy(_) => u64::MAX,
             Self::Frame(items) => items.limit,
         };
-        usize::try_from(nbytes).ok().filter(|_| nbytes <= limit).map(|nbytes| vec![0; nbytes]).ok_or_else(
-            || {
-                let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
-                Problem::new("too-large", message)
-            },
-        )
+        let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
+        zeroed(length.ok_or_else(|| {
+            let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+            Problem::new("too-large", message)
+        })?)
     }
 
     /// Notes about the parts of FROM that are not converted.

@@ -187,7 +187,7 @@ impl<R: ReadAt> Frame<R> {
         let unreadable = |error| Error::io("read", &path, error);
         let Some((file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
         let mut bytes = Vec::new();
-        read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
+        read_up_to(&file, from, length, &mut bytes).map_err(unreadable)?;
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
@@ -411,6 +411,14 @@ impl<R: ReadAt> Chunks<'_, R> {
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
                 Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
             }
+        }
+    }
+
+    /// The offset of a stored chunk in its file, which is not the offset in the frame if the frame is inside another file.
+    pub(crate) fn offset_in_file(&self, entry: &ChunkEntry) -> u64 {
+        match entry.place {
+            ChunkPlace::Frame(start) => self.frame.offset().saturating_add(start),
+            _ => 0,
         }
     }
 

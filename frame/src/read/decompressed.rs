@@ -8,7 +8,9 @@ use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
 
-use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{
+    check_support, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place,
+};
 use crate::source::ReadAt;
 
 impl<R: ReadAt> Chunks<'_, R> {
@@ -69,7 +71,7 @@ impl<R: ReadAt> Chunks<'_, R> {
         }
         let mut data = zeroed(header.nbytes)?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
-        decompressed.map_err(|error| Error::malformed(damaged(entry, &error.message().to_string())))?;
+        decompressed.map_err(|error| not_decompressed(entry, &error))?;
         Ok(data)
     }
 }

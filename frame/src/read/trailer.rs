@@ -41,6 +41,6 @@ impl<R: ReadAt> Frame<R> {
         if frame_trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
-        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
+        Trailer::parse_whole(self.header(), suffix.into()).map_err(Error::malformed)
     }
 }

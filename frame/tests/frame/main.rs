@@ -19,6 +19,8 @@ mod frames;
 mod geometry;
 mod inside;
 mod known_ranges;
+#[cfg(feature = "compress")]
+mod lost_pages;
 mod magic;
 mod object_kind;
 #[cfg(feature = "compress")]
