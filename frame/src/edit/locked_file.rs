@@ -29,6 +29,7 @@ use crate::write::output::Output;
 
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: usize = 1 << 22;
+const MIN_PIECE: usize = 1 << 13;
 
 /// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
 /// file.
@@ -259,9 +260,13 @@ fn copy_bytes(
     to: &mut impl Write,
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
-    let (mut buffer, mut copied) = (vec![0; PIECE], 0);
+    let unreadable = |error| Error::reading(error).at(path);
+    // A short file takes little memory. The size is no limit of the copy.
+    let size = old.size().map_err(unreadable)?.saturating_sub(start);
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(MIN_PIECE, PIECE)];
+    let mut copied = 0;
     loop {
-        let read = fill(old, start + copied, &mut buffer).map_err(|error| Error::reading(error).at(path))?;
+        let read = fill(old, start + copied, &mut buffer).map_err(unreadable)?;
         let piece = buffer.get(..read).unwrap_or_default();
         if piece.is_empty() {
             return Ok(copied);
