@@ -1,6 +1,7 @@
 //! Recipes for common tasks. This module has documentation only.
 //!
-//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [a slice by HTTP](#a-slice-by-http),
+//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [many threads](#one-array-for-many-threads),
+//! [a changing array](#follow-an-array-that-another-program-changes), [a slice by HTTP](#a-slice-by-http),
 //! [rows as structs](#rows-as-structs), [a large array](#an-array-that-does-not-fit-in-memory),
 //! [the bytes of an item](#which-bytes-hold-item-i-j-k),
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
@@ -45,11 +46,61 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
+//! # One array for many threads
+//!
+//! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). It keeps what its slices have read of the chunk
+//! index, so open it once (feature `decompress`).
+//!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_frame::Array;
+//!
+//! let array = Array::open("tests/data/int32_3x5.b2nd")?;
+//! let sums = std::thread::scope(|scope| {
+//!     let sum = |row| array.slice(&[row..row + 1, 0..5]).read_rows::<i32>().map(|row| row.iter().sum::<i32>());
+//!     let threads = [0, 1, 2].map(|row| scope.spawn(move || sum(row)));
+//!     threads.map(|thread| thread.join().expect("no panic"))
+//! });
+//! assert_eq!(sums.map(Result::unwrap), [10, 35, 60]);
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
+//! # Follow an array that another program changes
+//!
+//! If the file has changed since the array was opened, a slice is an error of the kind `Changing`, and
+//! `Array::refresh` returns the array as it is now (feature `decompress`).
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use b2nd_frame::{Array, ArrayUpdate, ErrorKind};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("a.b2nd");
+//! # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+//! let mut array = Array::open(&path)?;
+//! assert!(array.refresh()?.is_none());
+//!
+//! // Another program appends a row.
+//! let mut update = ArrayUpdate::open(&path)?;
+//! update.append(0, &[15, 16, 17, 18, 19].map(i32::to_le_bytes).concat())?;
+//! update.flush()?;
+//!
+//! assert_eq!(array.whole().read().unwrap_err().kind(), ErrorKind::Changing);
+//! if let Some(now) = array.refresh()? {
+//!     array = now;
+//! }
+//! assert_eq!(array.slice(&[3..4, 0..5]).read_rows::<i32>()?, [15, 16, 17, 18, 19]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # A slice by HTTP
 //!
 //! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing itself. You request the
 //! ranges with any HTTP client, also an async one, and can request several ranges at a time. The ranges come in waves:
-//! the bytes of a wave determine the ranges of the next wave. [The first bytes from a
+//! the bytes of a wave determine the ranges of the next wave. For attributes, stores and zip files on a server, use
+//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a
 //! server](#the-first-bytes-from-a-server) shows what to do if the header of the frame is longer than 512 bytes.
 //!
 //! ```

@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::source::ReadAt;
@@ -15,7 +15,7 @@ use crate::source::ReadAt;
 /// ranges, inserts them, and makes the same call again. Everything that reads from a [`ReadAt`] works so: frames, their
 /// trailers and chunks, arrays and slices, zip files and stores.
 ///
-/// Clones share the known bytes. Each call begins again. A slice names at most about 1 MiB of ranges at a time, so for slices of many MiB, a
+/// Each call begins again. A slice names at most about 1 MiB of ranges at a time, so for slices of many MiB, a
 /// `SlicePlan` is faster.
 ///
 /// ```
@@ -48,11 +48,11 @@ use crate::source::ReadAt;
 /// assert_eq!(unit, "kelvin");
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct KnownRanges {
     size: u64,
     /// The known bytes by their offsets. No two ranges share bytes.
-    known: Arc<Mutex<BTreeMap<u64, Vec<u8>>>>,
+    known: Mutex<BTreeMap<u64, Vec<u8>>>,
 }
 
 impl KnownRanges {
@@ -67,7 +67,7 @@ impl KnownRanges {
     /// ```
     #[must_use]
     pub fn new(size: u64) -> Self {
-        Self { size, known: Arc::default() }
+        Self { size, known: Mutex::default() }
     }
 
     /// Inserts bytes from an offset on. Bytes that are known already stay.

@@ -50,6 +50,8 @@
 //! | a file, or the directory of a sparse frame | [`Frame::open`] |
 //! | the same, while another process writes it | [`Frame::open_stable`] |
 //! | a file on a server, from its first bytes | [`Frame::parse`] |
+//! | bytes that your program fetches, in async code or a browser | [`KnownRanges`] |
+//! | the array of a file or a frame, to read its items | `Array::open`, `Array::new` |
 //! | a frame at a known offset of another file | [`Frame::read_at`] |
 //! | a frame in an HDF5, ASDF or other file | [`scan`] |
 //! | a member of a `.b2z` or another zip file | [`zip_member`], [`zip_members`] |
@@ -60,10 +62,10 @@
 //! |---|---|
 //! | shape, chunk shape, block shape and dtype | [`Frame::array`] |
 //! | the class with which python-blosc2 opens the frame | [`Frame::kind`] |
-//! | the items of a slice, decompressed | `Array::open`, then `slice` or `whole`: `read`, `read_array`, `read_as`, `read_rows` |
+//! | the items of a slice, decompressed | `Array::open`, then `Array::slice` or `Array::whole`, then `read`, `read_array`, `read_as` or `read_rows` |
 //! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
 //! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
-//! | the attributes of the array: vlmetalayers | [`Frame::trailer`] |
+//! | the attributes of the array: vlmetalayers | `Array::attributes`, [`Frame::trailer`] |
 //! | the places of the chunks, and their bytes | [`Frame::chunks`], [`Chunks::compressed`], `Chunks::decompressed` |
 //! | the faults and oddities of a file | [`check`]; [`Check`] also reads the chunks |
 //! | the meaning of each byte | [`dump_header`], [`Frame::dump_trailer`], [`Frame::dump_chunks`] |

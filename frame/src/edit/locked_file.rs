@@ -262,12 +262,13 @@ fn copy_bytes(
     to: &mut impl Write,
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
-    let size = old.size().map_err(|error| Error::reading(error).at(path))?;
-    // The size is not trusted: the copy ends where a read finds nothing more.
-    let len = usize::try_from(size).map_or(PIECE, |size| size.clamp(MIN_PIECE, PIECE));
-    let (mut buffer, mut copied) = (vec![0; len], 0);
+    let unreadable = |error| Error::reading(error).at(path);
+    // A short file takes little memory. The size is no limit of the copy.
+    let size = old.size().map_err(unreadable)?.saturating_sub(start);
+    let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(MIN_PIECE, PIECE)];
+    let mut copied = 0;
     loop {
-        let read = fill(old, start + copied, &mut buffer).map_err(|error| Error::reading(error).at(path))?;
+        let read = fill(old, start + copied, &mut buffer).map_err(unreadable)?;
         let piece = buffer.get(..read).unwrap_or_default();
         if piece.is_empty() {
             return Ok(copied);

@@ -18,7 +18,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// [`Block`](b2nd_serde::geometry::Block) describes. The items of a constant chunk are generated; items that were
     /// never written become zeros.
     ///
-    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
+    /// To read items of an array, use [`Array::slice`](crate::Array::slice). A chunk of a few stored bytes can
     /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the decompressed size before the
     /// chunk is decompressed.
     ///

@@ -14,7 +14,7 @@ use crate::slice::threads::{MAX_THREADS, in_threads};
 use crate::slice::waves::{Request, WaveLimits, Waves};
 use crate::source::ReadAt;
 
-/// A slice of an array that is not read yet. [`Frame::slice`] and [`Frame::whole`] return it.
+/// A slice of an array that is not read yet. [`Array::slice`] and [`Array::whole`] return it.
 ///
 /// ```
 /// use b2nd_frame::Array;
@@ -119,12 +119,12 @@ impl<R: ReadAt> Slice<'_, R> {
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the subscripts do not fit the shape, or a step is not
     ///   positive.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
-    ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if a chunk has a codec or filter of a plugin.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
     /// Also the errors of [`chunks`](Frame::chunks).

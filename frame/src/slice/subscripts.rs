@@ -7,7 +7,7 @@ use ndarray::{Dimension, SliceInfo, SliceInfoElem};
 
 use crate::error::Error;
 
-/// The argument of [`Frame::slice`](crate::Frame::slice): `&[Range<u64>]`, an array or a `Vec` of ranges, or, with the
+/// The argument of [`Array::slice`](crate::Array::slice): `&[Range<u64>]`, an array or a `Vec` of ranges, or, with the
 /// feature `ndarray`, the subscripts of [`ndarray::s!`].
 ///
 /// ```

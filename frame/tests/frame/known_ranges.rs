@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[cfg(feature = "decompress")]
 use b2nd_frame::{Array, EmbeddedFrames};
@@ -16,18 +17,19 @@ use b2nd_lab::data;
 
 /// A file on a server: the ranges of it that are known, and the number of rounds of requests so far.
 struct Remote {
-    file: Vec<u8>,
-    known: KnownRanges,
+    file: Arc<Vec<u8>>,
+    known: Arc<KnownRanges>,
     rounds: Cell<usize>,
 }
 
 impl Remote {
     fn new(file: Vec<u8>) -> Self {
-        Self { known: KnownRanges::new(file.len() as u64), file, rounds: Cell::new(0) }
+        let known = Arc::new(KnownRanges::new(file.len() as u64));
+        Self { known, file: Arc::new(file), rounds: Cell::new(0) }
     }
 
     /// Makes a call again and again, until all ranges that it needs are known.
-    fn ask<T>(&self, call: impl Fn(&KnownRanges) -> Result<T, Error>) -> Result<T, Error> {
+    fn ask<T>(&self, call: impl Fn(&Arc<KnownRanges>) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let error = match call(&self.known) {
                 Err(error) if error.kind() == ErrorKind::Incomplete && !error.ranges().is_empty() => error,
@@ -48,8 +50,8 @@ impl Remote {
     fn agrees<T: Debug>(
         &self,
         most: usize,
-        with_known: impl Fn(&KnownRanges) -> Result<T, Error>,
-        with_file: impl Fn(&Vec<u8>) -> Result<T, Error>,
+        with_known: impl Fn(&Arc<KnownRanges>) -> Result<T, Error>,
+        with_file: impl Fn(&Arc<Vec<u8>>) -> Result<T, Error>,
     ) {
         self.rounds.set(0);
         let text = |result: Result<T, Error>| match result {
@@ -142,7 +144,7 @@ fn stores_and_zip_files_take_few_rounds() {
         agrees!(Remote::new(file()), 3, |source| zip_member(source, "group/large.b2nd"));
         // The trailers too.
         agrees!(Remote::new(file()), 5, |source| {
-            let store = Store::read_zip(source.clone(), name)?.map(|store| {
+            let store = Store::read_zip(Arc::clone(source), name)?.map(|store| {
                 let tables: Vec<_> =
                     store.tables().map(|(key, trailer)| (key.to_owned(), trailer.clone())).collect();
                 (store.kind(), store.members().to_vec(), tables, store.remote_schema().map(str::to_owned))
@@ -154,9 +156,22 @@ fn stores_and_zip_files_take_few_rounds() {
 
 #[cfg(feature = "decompress")]
 #[test]
+fn arrays_of_a_store_take_few_rounds() {
+    for key in ["/group/large", "/group/small", "/group/none"] {
+        let remote = Remote::new(fs::read(data().join("tree.b2z")).unwrap());
+        agrees!(remote, 8, |source| {
+            let store = Store::read_zip(Arc::clone(source), "tree.b2z")?.expect("a store");
+            let array = store.array(key)?;
+            Ok((array.attributes()?, array.whole().read()?))
+        });
+    }
+}
+
+#[cfg(feature = "decompress")]
+#[test]
 fn embedded_frames_take_few_rounds() {
     let remote = Remote::new(fs::read(data().join("peers/store.b2e")).unwrap());
-    let keys = EmbeddedFrames::new(Frame::read_at(remote.file.clone(), 0).unwrap()).unwrap().keys();
+    let keys = EmbeddedFrames::new(Frame::read_at(&remote.file, 0).unwrap()).unwrap().keys();
     assert!(!keys.is_empty());
     agrees!(remote, 3, |source| Ok(EmbeddedFrames::new(Frame::read_at(source, 0)?)?.keys()));
     for key in keys {

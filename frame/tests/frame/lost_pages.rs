@@ -41,8 +41,8 @@ fn array(items: &[u8], chunk: i32, block: i32, codec: Codec, level: u8) -> Vec<u
 }
 
 fn findings(file: &[u8]) -> Vec<Finding> {
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
-    Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings
+    let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings
 }
 
 fn read(file: &[u8]) -> Option<Vec<u8>> {
@@ -122,8 +122,8 @@ fn a_lost_page_within_a_stream_is_a_warning_and_the_chunk_is_saved_as_unverified
 
         // In a file in which the frame begins elsewhere, these zeros are not a page.
         let shifted = [vec![0; 100], lost].concat();
-        let mut frame = Frame::read_at(Cursor::new(shifted), 100).unwrap();
-        assert_eq!(Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings, []);
+        let frame = Frame::read_at(Cursor::new(shifted), 100).unwrap();
+        assert_eq!(Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings, []);
     }
     assert!(found > 8, "{found}");
 }
@@ -208,8 +208,8 @@ fn no_encoder_leaves_a_page_of_zeros_in_a_stream() {
             // In each of these places of the frame, other bytes are pages.
             for shift in [0, 1_000, 2_000, 3_000] {
                 let bytes = [vec![0; shift], file.clone()].concat();
-                let mut frame = Frame::read_at(Cursor::new(bytes), shift as u64).unwrap();
-                let findings = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings;
+                let frame = Frame::read_at(Cursor::new(bytes), shift as u64).unwrap();
+                let findings = Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings;
                 assert!(
                     findings.iter().all(|finding| finding.code() == FindingCode::NoData),
                     "{codec}: {findings:?}"

@@ -1039,7 +1039,7 @@ fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage()
         let changed = b2nd_lab::header_file(&path);
         let good = fs::read(&changed).unwrap();
         let findings = || match Frame::open(&path) {
-            Ok(mut frame) => Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings,
+            Ok(frame) => Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap().findings,
             Err(error) => vec![error.finding().unwrap().clone()],
         };
         assert!(!Salvage::open(&path).unwrap().preview().unwrap().found_damage());
