@@ -12,6 +12,7 @@ use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
 use crate::remote;
+use crate::waiting::PATIENCE;
 
 /// The maximum number of items to read for the edges of an array. The edges have up to 6 indices in each dimension, so
 /// an array of 16 dimensions can have 6^16 items at its edges.
@@ -68,7 +69,7 @@ impl Items {
     }
 
     fn slice(&self, ranges: &[Range<u64>], steps: &[u64]) -> Slice<'_, Reader> {
-        self.array.slice(ranges).steps(steps).threads(self.threads)
+        self.array.slice(ranges).steps(steps).threads(self.threads).patience(PATIENCE)
     }
 
     /// Refuses a slice that cannot be read, before anything is printed.

@@ -2,10 +2,12 @@
 
 use core::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
@@ -34,6 +36,8 @@ pub struct Slice<'a, R> {
     subscripts: Option<Vec<Subscript>>,
     pub(super) steps: Option<Vec<u64>>,
     pub(super) threads: usize,
+    /// How long to wait for the lock of a reader; `None` if no lock is taken.
+    patience: Option<Duration>,
 }
 
 impl<R> Array<R> {
@@ -53,7 +57,7 @@ impl<R> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn slice(&self, subscripts: impl Subscripts) -> Slice<'_, R> {
-        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
+        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1, patience: None }
     }
 
     /// Selects the whole array.
@@ -66,7 +70,7 @@ impl<R> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn whole(&self) -> Slice<'_, R> {
-        Slice { array: self, subscripts: None, steps: None, threads: 1 }
+        Slice { array: self, subscripts: None, steps: None, threads: 1, patience: None }
     }
 }
 
@@ -92,6 +96,26 @@ impl<R> Slice<'_, R> {
     /// calling thread is one of them, and only it reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
+    }
+
+    /// Takes the lock of a reader while bytes are read from the file, and waits this long for it. Only frames of
+    /// C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not taken: if a writer
+    /// changes the file meanwhile, the result is [`Changing`](crate::ErrorKind::Changing). With it, most slices wait for
+    /// the writer instead. It is released while the bytes are decompressed, so that no reader keeps writers away for
+    /// long.
+    ///
+    /// If a writer holds the lock for longer, the result is [`Locked`](crate::ErrorKind::Locked).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.whole().patience(Duration::from_secs(10)).read()?.len(), 60);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     /// The size of all selected items together, in bytes.
@@ -161,13 +185,14 @@ impl<R: ReadAt> Slice<'_, R> {
         items: &mut [u8],
         is_zeroed: bool,
     ) -> Result<(), Error> {
-        let Self { array, threads, .. } = self;
+        let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.check_unchanged()?;
         let mut waves = Waves::new(Arc::clone(selection), WaveLimits::FILE);
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
+                let _lock = patience.map(|patience| frame.share_lock(patience)).transpose()?;
                 answers = frame.read_wave(&waves)?;
             }
             Ok(())
@@ -178,6 +203,12 @@ impl<R: ReadAt> Slice<'_, R> {
 }
 
 impl<R: ReadAt> Frame<R> {
+    /// Takes the lock of a reader if the frame was opened by its path and has a lock file.
+    fn share_lock(&self, patience: Duration) -> Result<Option<FileLock>, Error> {
+        let Some(path) = self.path() else { return Ok(None) };
+        share_sidecar(path, self.header().is_sparse(), Instant::now().checked_add(patience))
+    }
+
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
         let (mut answers, mut lacking) = (Vec::new(), None);

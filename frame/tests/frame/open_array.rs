@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use b2nd_frame::{Array, ArrayUpdate, ErrorKind, Frame, FrameBuilder, ReadAt, Rewrite};
@@ -159,5 +160,30 @@ fn array_keeps_errors_to_the_slice_that_has_them() {
     for _ in 0..2 {
         refused(ErrorKind::Malformed, array.whole().read());
         assert_eq!(array.slice(&[0..2, 0..3]).read_rows::<i32>().unwrap(), [0, 1, 2, 5, 6, 7]);
+    }
+}
+
+#[test]
+fn patience_waits_for_a_writer_with_the_lock() {
+    for (name, lock) in [("int32_3x5.b2nd", "a.b2nd.b2lock"), ("sparse.b2nd", "a.b2nd/.b2lock")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = copied(name, folder.path());
+        let array = Array::open(&path).unwrap();
+        let expected = array.whole().read().unwrap();
+        assert_eq!(array.whole().patience(Duration::ZERO).read().unwrap(), expected, "without a lock file");
+
+        let lock = File::create(folder.path().join(lock)).unwrap();
+        lock.lock().unwrap();
+        let error = array.whole().patience(Duration::ZERO).read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Locked, "{name}");
+        assert_eq!(array.whole().read().unwrap(), expected, "no lock is taken");
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| array.whole().patience(Duration::from_secs(60)).read().unwrap());
+            thread::sleep(Duration::from_millis(20));
+            assert!(!reader.is_finished());
+            lock.unlock().unwrap();
+            assert_eq!(reader.join().unwrap(), expected);
+        });
+        lock.try_lock().expect("the reader has released the lock");
     }
 }
