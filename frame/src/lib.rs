@@ -1,6 +1,6 @@
 //! Reads, checks, changes, repairs and writes the files of Blosc2 N-dimensional arrays (`.b2nd`), without the C library.
 //!
-//! With the feature `ndarray`, this example reads a slice:
+//! This example reads a slice:
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -12,7 +12,7 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! With the features `ndarray` and `compress`, this example writes an array, and appends a row:
+//! This example writes an array, and appends a row:
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -30,7 +30,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without any feature, you can read everything that is not compressed. This example reads the shape and dtype:
+//! This example reads the shape and dtype. It needs no feature:
 //!
 //! ```
 //! # use b2nd_frame::Frame;
@@ -100,14 +100,14 @@
 //!
 //! # Features
 //!
-//! | feature | lowest Rust | adds |
-//! |---|---|---|
-//! | | 1.85 | everything except the rows below |
-//! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Array`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
-//! | `ndarray` | 1.89 | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
+//! | feature | adds |
+//! |---|---|
+//! | | everything except the rows below |
+//! | `decompress` | compressed chunk indexes and vlmetalayers; `Array`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
+//! | `compress` | `ArrayWriter`; it includes `decompress` |
+//! | `ndarray` | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
 //!
-//! No feature is on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
+//! All features are on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
 //! index can be opened, but its chunks cannot be read.
 //!
 //! # Limits of time and memory

@@ -29,7 +29,9 @@ use crate::write::output::Output;
 
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: usize = 1 << 22;
-const MIN_PIECE: usize = 1 << 13;
+
+/// The number of bytes that are copied at a time of a short file.
+const MIN_PIECE: usize = 1 << 12;
 
 /// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
 /// file.

@@ -12,7 +12,6 @@ use b2nd_frame::{
     zip_member, zip_members,
 };
 use b2nd_lab::{corpus, data};
-use fs4::FileExt;
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
 fn file(name: &str) -> Vec<u8> {
@@ -512,7 +511,7 @@ fn a_lock_beside_the_frame_is_waited_for() {
         (&sparse.join("chunks.b2frame"), sparse.join(".b2lock")),
     ] {
         let lock = File::create(&sidecar).unwrap();
-        FileExt::lock(&lock).unwrap();
+        File::lock(&lock).unwrap();
         let error = Frame::open_stable(path, Duration::from_millis(5)).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Locked, Some(&*sidecar)), "{error}");
         // `open` ignores the lock.
@@ -524,14 +523,14 @@ fn a_lock_beside_the_frame_is_waited_for() {
         });
         std::thread::sleep(Duration::from_millis(30));
         assert!(!waiting.is_finished());
-        FileExt::unlock(&lock).unwrap();
+        File::unlock(&lock).unwrap();
         waiting.join().unwrap().unwrap();
 
         // `open_stable` can share the lock with another reader, and releases the lock at its end.
-        FileExt::lock_shared(&lock).unwrap();
+        File::lock_shared(&lock).unwrap();
         assert!(Frame::open_stable(path, Duration::ZERO).is_ok());
-        FileExt::unlock(&lock).unwrap();
-        FileExt::try_lock(&lock).unwrap();
+        File::unlock(&lock).unwrap();
+        File::try_lock(&lock).unwrap();
     }
 }
 

@@ -565,7 +565,7 @@ fn an_error_has_a_message_and_what_goes_with_its_kind() {
     fs::copy(data().join("int32_3x5.b2nd"), &path).unwrap();
     let lock = folder.path().join("a.b2nd.b2lock");
     let held = fs::File::create(&lock).unwrap();
-    fs4::FileExt::lock(&held).unwrap();
+    held.lock().unwrap();
     let file = fs::read(&path).unwrap();
     let locked = Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply().unwrap_err();
     let stopped = Rewrite::new(&path, folder.path().join("b")).on_progress(|_| ControlFlow::Break(()));
