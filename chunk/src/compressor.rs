@@ -113,7 +113,7 @@ impl Compressor {
     fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Result<bool, Fault> {
         let CParams { codec, mut filters, typesize, .. } = self.params;
         let itemsize: usize = typesize_byte(typesize).into();
-        if data.len() % itemsize != 0 {
+        if !data.len().is_multiple_of(itemsize) {
             // The data ends within an item. C-Blosc2 does not undo delta in the bytes after the last whole item, so
             // the whole chunk is compressed without delta.
             filters

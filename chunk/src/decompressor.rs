@@ -398,7 +398,7 @@ fn unshuffle(header: &ChunkHeader, filter: Filter, source: &[u8], out: &mut [u8]
     if filter.id == Filter::SHUFFLE.id {
         return filters::unshuffle(itemsize, source, out);
     }
-    if header.version == BLOSC1_VERSION && (out.len() / itemsize.max(1)) % 8 != 0 {
+    if header.version == BLOSC1_VERSION && !(out.len() / itemsize.max(1)).is_multiple_of(8) {
         return out.copy_from_slice(source);
     }
     filters::unbitshuffle(itemsize, source, out);

@@ -113,7 +113,7 @@ impl HeaderScan {
         each(frame, survey, &mut |chunks, run| {
             let Some(entry) = run.entry.ok().filter(|_| run.count == 1) else { return Ok(()) };
             seen += 1;
-            if seen % ENTRIES_BETWEEN_STOPS == 0 {
+            if seen.is_multiple_of(ENTRIES_BETWEEN_STOPS) {
                 progress.advance(0)?;
             }
             if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {

@@ -389,7 +389,7 @@ fn a_full_disk_is_an_error_in_any_thread() {
 fn rows_are_written_as_the_dtype_says_and_a_value_that_does_not_fit_is_named() {
     let dtype = "[('name', '>U3'), ('flags', [('a', '|u1'), ('b', '?')])]";
     let mut writer = in_memory(builder(dtype));
-    let row = |number: u16| ("x".repeat(usize::from(number % 4)), (number % 200, number % 3 == 0));
+    let row = |number: u16| ("x".repeat(usize::from(number % 4)), (number % 200, number.is_multiple_of(3)));
     let rows: Vec<_> = (0..50 * 70).map(row).collect();
     writer.write_rows(&whole(), &rows).unwrap();
     let file = finished(writer);
