@@ -12,13 +12,14 @@ use crate::source::ReadAt;
 ///
 /// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of the
 /// kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches these
-/// ranges, inserts them, and makes the same call again. Everything that reads from a [`ReadAt`] works so: frames, their
-/// trailers and chunks, arrays and slices, zip files and stores.
+/// ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip files and
+/// stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of the ranges.
 ///
 /// Each call begins again. A slice names at most about 1 MiB of ranges at a time, so for slices of many MiB, a
 /// `SlicePlan` is faster.
 ///
 /// ```
+/// # #[cfg(feature = "decompress")] {
 /// use b2nd_frame::{Array, Error, Frame, KnownRanges};
 ///
 /// /// Asks again and again, until all needed bytes are known.
@@ -46,6 +47,7 @@ use crate::source::ReadAt;
 /// assert_eq!(items.len(), 3 * 8);
 /// let unit: String = ask(&known, || array.attributes())?.vlmetalayer("unit").expect("a unit").decode()?;
 /// assert_eq!(unit, "kelvin");
+/// # }
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Debug, Default)]

@@ -18,7 +18,7 @@
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
-//! use b2nd_frame::{Array, ArrayUpdate, write_array};
+//! use b2nd_frame::{ArrayUpdate, write_array};
 //! use ndarray::array;
 //!
 //! write_array(&path, array![[1, 2, 3], [4, 5, 6]].view())?;

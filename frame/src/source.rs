@@ -221,3 +221,39 @@ pub(crate) fn fill(source: &(impl ReadAt + ?Sized), offset: u64, buffer: &mut [u
     }
     Ok(filled)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_up_to_takes_memory_for_the_bytes_of_the_source() {
+        let source = vec![7; 100_000];
+        for (offset, length, expected) in
+            [(0, 1 << 44, 100_000), (99_990, 1 << 44, 10), (200_000, 1 << 44, 0)]
+        {
+            let mut bytes = Vec::new();
+            read_up_to(&source, offset, length, &mut bytes).unwrap();
+            assert_eq!(bytes, vec![7; expected]);
+            assert!(bytes.capacity() <= expected, "{}", bytes.capacity());
+        }
+        let mut bytes = vec![1, 2];
+        read_up_to(&source, 99_999, 1 << 44, &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 7]);
+    }
+
+    #[test]
+    fn read_at_of_bytes_ends_where_they_end() {
+        let bytes: &[u8] = b"abcdef";
+        for source in
+            [&bytes as &dyn ReadAt, &bytes.to_vec(), &Cursor::new(bytes), &Seekable::new(Cursor::new(bytes))]
+        {
+            let mut buffer = [0; 4];
+            assert_eq!(source.read_at(&mut buffer, 4).unwrap(), 2);
+            assert_eq!(&buffer[..2], b"ef");
+            assert_eq!(source.read_at(&mut buffer, 6).unwrap(), 0);
+            assert_eq!(source.read_at(&mut buffer, u64::MAX).unwrap(), 0);
+            assert_eq!(source.size().unwrap(), 6);
+        }
+    }
+}

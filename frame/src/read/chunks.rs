@@ -187,6 +187,7 @@ impl<R: ReadAt> Frame<R> {
         let unreadable = |error| Error::io("read", &path, error);
         let Some((file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
         let mut bytes = Vec::new();
+        // A read that ends with the file needs no further read to find its end.
         read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
         Ok(Some(ChunkBytes { bytes, room }))
     }
