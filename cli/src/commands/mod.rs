@@ -40,8 +40,7 @@ const GROUPS: [(&str, &[Line]); 4] = [
     (
         "See the bytes, set up the command",
         &[
-            ("chunks", None),
-            ("dump", None),
+            ("chunks, dump", Some("List chunks, or show a header byte by byte")),
             ("encode, decode", Some("Make a metalayer, or show what one says")),
             ("completions, man", Some("Print shell completions, or manual pages")),
         ],

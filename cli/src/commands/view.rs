@@ -28,9 +28,9 @@ const MAX_KEPT: u64 = 1 << 26;
 const LINE_HEIGHT: usize = 12;
 
 /// If a picture is much longer in one dimension, the other keeps at least this number of pixels.
-const LEAST_PIXELS: u64 = 16;
+const LEAST_PIXELS: u64 = 8;
 
-/// Show a picture of an array in the terminal, or write it as PNG
+/// Show a slice as a picture in the terminal, or write a PNG
 ///
 /// The smallest number is dark blue, the largest yellow; NaN has no color. Below the picture are the slice that it
 /// shows, and the range of the numbers in this slice. A picture shows two dimensions, the last ones that are longer than
@@ -52,8 +52,8 @@ pub(crate) struct View {
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
     slice: Option<Selection>,
-    /// Write a PNG with a pixel for each item, at most 268435456; the file must not exist
-    #[arg(short, long, value_name = "PNG", value_hint = ValueHint::FilePath)]
+    /// Write a PNG with a pixel for each item, at most 268435456 pixels; TO must be a new path
+    #[arg(short, long, value_name = "TO", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 }
 
@@ -91,7 +91,8 @@ impl View {
 /// Refuses items that are not numbers.
 fn no_numbers(item: &Item) -> Problem {
     let dtype = &item.dtype;
-    let message = format!("items of dtype {dtype} have no colors, as numbers do; `b2nd cat` prints them");
+    let message =
+        format!("items of dtype {dtype} are not numbers, so they have no colors; `b2nd cat` prints them");
     let hint = item.note.is_some().then_some("; `b2nd rewrite --dtype` gives the array another dtype");
     Problem { hint, ..Problem::new("unsupported", message) }
 }
@@ -242,7 +243,7 @@ impl Plane {
         };
         let Selected { ranges, steps, .. } = &self.selected;
         let subscripts: Vec<_> = ranges.iter().zip(steps).zip(shape.iter()).map(subscript).collect();
-        format!("[{}]", subscripts.join(","))
+        subscripts.join(",")
     }
 
     /// The line below a picture: its slice, dtype and range.
@@ -256,6 +257,6 @@ impl Plane {
         let counts = [(range.missing, if is_time { "NaT" } else { "NaN" }), (range.infinite, "infinite")];
         let counts = counts.into_iter().filter(|&(count, _)| count > 0);
         let counts: String = counts.map(|(count, name)| format!(", {count} {name}")).collect();
-        format!("{slice} {}: {ends}{counts}", range.dtype().numpy_str())
+        format!("[{slice}] {}: {ends}{counts}", range.dtype().numpy_str())
     }
 }
