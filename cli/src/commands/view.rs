@@ -256,7 +256,7 @@ impl Plane {
         let is_time = matches!(range.dtype().kind(), Kind::Datetime(_) | Kind::Timedelta(_));
         let counts = [(range.missing, if is_time { "NaT" } else { "NaN" }), (range.infinite, "infinite")];
         let counts = counts.into_iter().filter(|&(count, _)| count > 0);
-        let counts: String = counts.map(|(count, name)| format!(", {count} {name}")).collect();
-        format!("[{slice}] {}: {ends}{counts}", range.dtype().numpy_str())
+        let counts: Vec<_> = counts.map(|(count, name)| format!(", {count} {name}")).collect();
+        format!("[{slice}] {}: {ends}{}", range.dtype().numpy_str(), counts.concat())
     }
 }

@@ -255,7 +255,7 @@ fn view_fetches_only_the_blocks_of_the_plane() {
     let shapes = Shapes { shape: &[50, 100, 100], chunkshape: &[10, 100, 100], blockshape: &[1, 100, 100] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
     for chunk in 0..5_u8 {
-        writer.write_uncompressed(chunk.into(), &[chunk; 100_000]).unwrap();
+        writer.write_uncompressed(chunk.into(), &vec![chunk; 100_000]).unwrap();
     }
     writer.finish().unwrap().persist().unwrap();
     let server = Server::with([("bucket/a.b2nd".into(), fs::read(path).unwrap())].into());
