@@ -7,12 +7,14 @@ mod value;
 
 mod compare;
 mod json;
+mod level;
 mod npy;
 mod numpy;
 mod stats;
 
 pub(crate) use compare::Comparison;
 pub(crate) use json::ValueWriter;
+pub(crate) use level::LevelRange;
 pub(crate) use npy::{Item, npy_header, why_too_many_lists};
 pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};
 pub(crate) use stats::{Number, Stats};
