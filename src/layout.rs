@@ -423,7 +423,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_name_means_the_entry_of_the_table() {
+    fn of_field_gives_the_entry_of_the_table() {
         for &entry in Entry::ALL {
             assert_eq!(Entry::of_field(entry.name()), Some(entry));
         }
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_agrees_with_the_table() {
+    fn layout_entry_agrees_with_the_table() {
         for &layout in Layout::ALL {
             for position in 0..=u8::MAX {
                 let in_table = layout.entries().get(usize::from(position)).copied();
@@ -453,7 +453,7 @@ mod tests {
 
     /// Other code relies on these assertions. If a new layout breaks one of them, that code must change too.
     #[test]
-    fn every_row_of_the_table_is_as_the_code_expects() {
+    fn layout_entries_are_as_the_code_expects() {
         for &layout in Layout::ALL {
             let entries = layout.entries();
             assert!(entries.starts_with(&[Version, Ndim, Shape, Chunkshape, Blockshape]), "{layout}");
@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_has_the_entries_of_the_table() {
+    fn has_agrees_with_the_table() {
         for &layout in Layout::ALL {
             for &entry in Entry::ALL {
                 assert_eq!(layout.has(entry), layout.entries().contains(&entry), "{layout}, {entry}");
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_entries_selects_the_first_layout_that_has_it() {
+    fn of_entries_gives_the_first_layout_with_that_number() {
         assert_eq!(Layout::of_entries(7), Some(Layout::B2nd));
         assert_eq!(Layout::of_entries(6), Some(Layout::B2ndSix));
         assert_eq!(Layout::of_entries(5), Some(Layout::Caterva));
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_the_present_layout_unless_one_has_the_name_of_another_entry() {
+    fn can_be_fields_rejects_the_name_of_another_entry() {
         assert_eq!(Layout::B2nd.entries(), Entry::ALL, "so `can_be_fields` is about this layout");
         let names = ["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
         assert!(Entry::can_be_fields(&names));

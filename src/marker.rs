@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_named_with_its_byte() {
+    fn marker_display_names_the_kind_and_the_byte() {
         let named = |byte| Marker(byte).to_string();
         assert_eq!(named(0x05), "positive fixint 5 (0x05)");
         assert_eq!(named(0x82), "map of 2 (0x82)");
@@ -123,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_named_with_its_first_and_last_byte() {
+    fn fixints_names_the_first_and_last_byte() {
         assert_eq!(FIXINTS, std::format!("positive fixint ({:#04x} to {FIXINT_MAX:#04x})", 0));
     }
 
     #[test]
-    fn every_byte_between_the_ranges_has_a_name() {
+    fn name_knows_every_byte_between_the_ranges() {
         for byte in NIL..=MAP32 {
             assert_ne!(name(byte), "fixint", "{byte:#04x}");
         }

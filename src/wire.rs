@@ -840,7 +840,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_knows_how_many_integers_are_left() {
+    fn items_know_how_many_integers_are_left() {
         let mut items = Items::<i32>::new(&[0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2]);
         for left in [2, 1, 0] {
             assert_eq!((items.len(), items.size_hint()), (left, (left, Some(left))));
@@ -849,7 +849,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_is_found_by_its_marker() {
+    fn layout_is_found_by_its_marker() {
         for &layout in Layout::ALL {
             let shares = |other: &&Layout| other.marker() == layout.marker();
             let found = Input::new(&[layout.marker()]).layout();
@@ -865,7 +865,7 @@ mod tests {
 
     #[cfg(feature = "alloc")]
     #[test]
-    fn the_bytes_after_a_metalayer_are_split_off_in_every_layout() {
+    fn split_separates_the_bytes_after_a_metalayer_in_every_layout() {
         let (shape, vector) = ([0x91, 0xd3, 0, 0, 0, 0, 0, 0, 0, 6], [0x91, 0xd2, 0, 0, 0, 4]);
         let start = [&[0, 1][..], &shape, &vector, &vector].concat();
         let text: &[u8] = b"\xdb\0\0\0\x03<i4";
@@ -887,7 +887,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_every_layout() {
+    fn most_before_dtype_is_the_most_of_all_layouts() {
         for ndim in 0..=MAX_NDIM {
             let before =
                 Layout::ALL.iter().map(|&layout| STR32_HEADER + bytes_before(Entry::Dtype, layout, ndim));

@@ -302,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_small() {
+    fn error_is_small() {
         #[cfg(feature = "alloc")]
         assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
         #[cfg(not(feature = "alloc"))]

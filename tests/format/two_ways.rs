@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for Unsigned {
 }
 
 #[test]
-fn a_type_that_asks_for_an_unsigned_integer_gets_one_in_every_layout() {
+fn from_slice_and_deserializer_give_an_unsigned_integer_to_a_type_that_asks_for_one() {
     type Seven = (u8, u8, Vec<Unsigned>, Vec<u32>, Vec<u32>, u8, String);
     type Five = (u8, u8, Vec<Unsigned>, Vec<u32>, Vec<u32>);
     let expected = [3, 5].map(Unsigned);
@@ -130,7 +130,7 @@ impl<'de> Deserialize<'de> for PickyTuple {
 }
 
 #[test]
-fn an_error_of_a_type_that_reads_all_entries_is_its_own() {
+fn from_slice_and_deserializer_return_the_own_error_of_a_type_that_reads_all_entries() {
     let bytes = to_vec(&seven()).unwrap();
     let sequence = both::<Picky>(&bytes).map(Result::unwrap_err);
     let tuple = both::<PickyTuple>(&bytes).map(Result::unwrap_err);
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Forgiving {
 }
 
 #[test]
-fn a_type_that_takes_every_error_gets_a_meta_of_every_layout() {
+fn from_slice_gives_a_meta_of_every_layout_to_a_type_that_catches_errors() {
     for &layout in Layout::ALL {
         let meta = meta_of_rank(5, "<i4").with_layout(layout).unwrap();
         let mut bytes = to_vec(&meta).unwrap();
@@ -189,7 +189,7 @@ impl FromSeq for Moody {
 }
 
 #[test]
-fn a_type_that_fails_only_once_is_told_so() {
+fn from_slice_rejects_a_type_that_fails_only_once() {
     let error = from_slice::<BySeq<Moody>>(&to_vec(&seven()).unwrap()).unwrap_err().to_string();
     assert!(error.ends_with("the type rejected the metalayer, but accepted it when asked again"), "{error}");
 }
