@@ -205,6 +205,8 @@ mod error;
 mod shapes;
 mod wire;
 
+mod metalayer;
+
 mod de;
 pub mod dims;
 mod ser;

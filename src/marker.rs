@@ -25,6 +25,13 @@ pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 /// The range of positive fixints, for messages.
 pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
 
+/// The number of bytes of an int64 or an int32, with its marker.
+pub(crate) const INT64_SIZE: usize = 1 + size_of::<i64>();
+pub(crate) const INT32_SIZE: usize = 1 + size_of::<i32>();
+
+/// The number of bytes of a str32 before its text: the marker, and a length of 4 bytes.
+pub(crate) const STR32_HEADER: usize = 1 + size_of::<u32>();
+
 /// Whether a byte is a positive fixint.
 #[inline]
 pub(crate) const fn is_fixint(byte: u8) -> bool {

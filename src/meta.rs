@@ -15,7 +15,8 @@ use crate::error::{Detail, Error, LayoutFault, TextFault, out_of_range};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::shapes::Shapes;
-use crate::wire::{self, Input, Metalayer};
+use crate::metalayer::Metalayer;
+use crate::wire::{self, Reader};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
 // The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
@@ -62,7 +63,7 @@ struct OwnedShapes {
     /// The shapes, if they have at most [`INLINE`] dimensions; zeros otherwise.
     inline: Arrays<INLINE>,
     /// The shapes, if they have more than [`INLINE`] dimensions; `None` otherwise.
-    heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
+    heap: Option<Box<Arrays<MAX_NDIM>>>,
     ndim: u8,
 }
 
@@ -181,7 +182,7 @@ impl Meta {
         dtype_format: u8,
         dtype: &str,
     ) -> Result<Self, Error> {
-        let ndim = u8::try_from(found).ok().filter(|&ndim| ndim <= MAX_NDIM);
+        let ndim = u8::try_from(found).ok().filter(|&ndim| usize::from(ndim) <= MAX_NDIM);
         let ndim = ndim.ok_or_else(|| out_of_range(found as u128).in_entry(Entry::Ndim))?;
         check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
         check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
@@ -405,6 +406,8 @@ impl<'de> Deserialize<'de> for Meta {
 
 struct MetaVisitor;
 
+const CURRENT: u8 = Layout::B2nd.marker();
+
 impl<'de> Visitor<'de> for MetaVisitor {
     type Value = Meta;
 
@@ -416,9 +419,11 @@ impl<'de> Visitor<'de> for MetaVisitor {
     // `Deserializer`, because the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
-        if let Some(metalayer) = Metalayer::ordinary(bytes) {
-            if let ([], Ok(dtype)) = (metalayer.rest, metalayer.dtype) {
-                return Ok(Meta::from_metalayer(metalayer, dtype));
+        if let [CURRENT, ..] = bytes {
+            if let Ok(metalayer) = Metalayer::read_as(Layout::B2nd, Reader::new(bytes)) {
+                if let ([], Ok(dtype)) = (metalayer.rest.rest(), metalayer.dtype) {
+                    return Ok(Meta::from_metalayer(metalayer, dtype));
+                }
             }
         }
         read_general(bytes).map_err(E::custom)
@@ -463,11 +468,9 @@ impl<'de> Visitor<'de> for MetaVisitor {
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
-    let mut input = Input::new(bytes);
-    let metalayer = Metalayer::read(input.clone())?;
-    input.skip_to(metalayer.rest);
+    let metalayer = Metalayer::read(Reader::new(bytes))?;
     let dtype = metalayer.utf8_dtype(0)?;
-    input.end()?;
+    metalayer.rest.end()?;
     Ok(Meta::from_metalayer(metalayer, dtype))
 }
 

@@ -517,7 +517,7 @@ impl<B: Buffer> Entries<B> {
             Entry::DtypeFormat => output.fixint(fixint(value)?),
             Entry::Ndim => {
                 let ndim = fixint(value)?;
-                if ndim > MAX_NDIM {
+                if usize::from(ndim) > MAX_NDIM {
                     return Err(out_of_range(u128::from(ndim)));
                 }
                 self.ndim = ndim;

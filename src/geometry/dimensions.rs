@@ -5,7 +5,7 @@ use core::ops::Deref;
 
 use crate::layout::MAX_NDIM;
 
-pub(super) const CAPACITY: usize = MAX_NDIM as usize;
+pub(super) const CAPACITY: usize = MAX_NDIM;
 
 /// One number per dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers, and
 /// needs no heap.

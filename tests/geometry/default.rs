@@ -37,7 +37,7 @@ fn default_chunkshape_and_default_blockshape_are_as_in_the_documented_table() {
 #[cfg(feature = "alloc")]
 #[test]
 fn with_default_shapes_names_too_many_dimensions() {
-    let error = Meta::with_default_shapes(&[2; MAX_NDIM as usize + 1], 1, "|u1").unwrap_err();
+    let error = Meta::with_default_shapes(&[2; MAX_NDIM + 1], 1, "|u1").unwrap_err();
     assert_eq!(error.to_string(), "ndim is 17, but must be 0 to 16");
 }
 

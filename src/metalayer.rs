@@ -1,0 +1,212 @@
+//! A metalayer whose bytes have been checked, and the places of its values.
+
+use crate::error::{Detail, Error, TextFault};
+use crate::layout::{BEFORE_TEXT, Entry, Layout, with_entries};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, STR32_HEADER, is_fixint};
+use crate::wire::{Integers, Reader, Text};
+
+// Constants, because a pattern cannot call a function.
+const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
+const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
+const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
+
+/// The entries of a metalayer. Every byte of it has been checked.
+#[derive(Debug)]
+pub(crate) struct Metalayer<'de> {
+    pub(crate) layout: Layout,
+    pub(crate) version: u8,
+    pub(crate) ndim: u8,
+    pub(crate) shape: Integers<'de, i64>,
+    pub(crate) chunkshape: Integers<'de, i32>,
+    pub(crate) blockshape: Integers<'de, i32>,
+    /// 0 if the layout does not have this entry.
+    pub(crate) dtype_format: u8,
+    /// Empty if the layout does not have this entry.
+    pub(crate) dtype: Text<'de>,
+    /// Whether a dimension is negative.
+    pub(crate) has_negative: bool,
+    /// The bytes after the metalayer.
+    pub(crate) rest: Reader<'de>,
+}
+
+/// The first invalid entry of a metalayer.
+#[derive(Debug)]
+pub(crate) struct Invalid<'de> {
+    entry: Entry,
+    ndim: u8,
+    /// The reader before the entry.
+    reader: Reader<'de>,
+}
+
+impl Invalid<'_> {
+    /// The error for the metalayer, which begins at `start`.
+    #[cold]
+    pub(crate) fn error(self, start: Reader<'_>) -> Error {
+        of_version(self.reader.fault(self.entry, self.ndim), start)
+    }
+}
+
+impl<'de> Metalayer<'de> {
+    /// Reads the metalayer at the front of the reader, in any layout.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn read(reader: Reader<'de>) -> Result<Self, Error> {
+        Self::read_as(layout(reader)?, reader).map_err(|invalid| invalid.error(reader))
+    }
+
+    /// Reads the metalayer at the front of the reader, which has this layout.
+    // Inlined with everything it calls. If the layout is a constant, the compiler knows the entries, and the values
+    // stay in registers.
+    #[inline(always)]
+    pub(crate) fn read_as(layout: Layout, mut reader: Reader<'de>) -> Result<Self, Invalid<'de>> {
+        let mut metalayer = Self {
+            layout,
+            version: 0,
+            ndim: 0,
+            shape: Integers::NONE,
+            chunkshape: Integers::NONE,
+            blockshape: Integers::NONE,
+            dtype_format: 0,
+            dtype: Ok(""),
+            has_negative: false,
+            rest: reader,
+        };
+        // The outer marker, which has determined the layout.
+        reader.skip(1);
+        macro_rules! read {
+            ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(
+                if layout.has(Entry::$entry) {
+                    match read!($encoding) {
+                        Some(value) => metalayer.$name = value,
+                        None => {
+                            return Err(Invalid { entry: Entry::$entry, ndim: metalayer.ndim, reader });
+                        }
+                    }
+                }
+            )* };
+            (Fixint) => { reader.fixint() };
+            (Ndim) => { reader.ndim() };
+            (Int64s) => { read!(Int32s) };
+            (Int32s) => {
+                reader.vector(metalayer.ndim).map(|(integers, has_negative)| {
+                    metalayer.has_negative |= has_negative;
+                    integers
+                })
+            };
+            (Str32) => { reader.text() };
+        }
+        with_entries!(read);
+        metalayer.rest = reader;
+        Ok(metalayer)
+    }
+
+    /// The length of the metalayer at the front of some bytes. If its end cannot be found, all bytes count.
+    // In layout `B2nd`, the metalayer ends after the dtype, and `ndim` determines the offset of the dtype's length. So
+    // only `ndim` and this length are read, and the metalayer is not checked. In the other layouts, the whole metalayer
+    // is read to find its end.
+    #[inline]
+    pub(crate) fn length(bytes: &[u8]) -> usize {
+        if let [SEVEN_ENTRIES, _, ndim, ..] = *bytes {
+            let before = BEFORE_TEXT.of(ndim);
+            let length = bytes.get(..before).and_then(<[u8]>::last_chunk).copied().map(u32::from_be_bytes);
+            return match length.map(|length| before.saturating_add(length as usize)) {
+                Some(length) if length <= bytes.len() => length,
+                _ => bytes.len(),
+            };
+        }
+        Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
+    }
+
+    /// The dtype as text. Fails if it is not UTF-8. `start` is the offset of the metalayer in the input.
+    pub(crate) fn utf8_dtype(&self, start: usize) -> Result<&'de str, Error> {
+        let Self { layout, ndim, version, dtype, .. } = *self;
+        dtype.map_err(|bytes| {
+            let place = Place::new(start, layout, ndim, Entry::Dtype);
+            place.of_error(TextFault::find(bytes).error()).of_version(version)
+        })
+    }
+}
+
+/// The layout of the metalayer at the front of the reader.
+///
+/// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the bytes
+/// before that byte are checked.
+// So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
+// written only during a few days of 2023.
+pub(crate) fn layout(reader: Reader<'_>) -> Result<Layout, Error> {
+    match reader.rest() {
+        [SEVEN_ENTRIES, ..] => Ok(Layout::B2nd),
+        [FIVE_ENTRIES, ..] => Ok(Layout::Caterva),
+        [SIX_ENTRIES, ..] => {
+            // The entries that both layouts have are those of `Caterva`.
+            let read = Metalayer::read_as(Layout::Caterva, reader);
+            let rest = read.map_err(|invalid| invalid.error(reader))?.rest;
+            let error = match rest.rest() {
+                [STR32, ..] => return Ok(Layout::B2ndSix),
+                [byte, ..] if is_fixint(*byte) => return Ok(Layout::B2ndMismarked),
+                [found, ..] => rest.error(Detail::SixthEntry { found: *found }),
+                [] => rest.truncated(1).in_entry(Entry::Dtype),
+            };
+            Err(of_version(error, reader))
+        }
+        [found, rest @ ..] => Err(of_version(reader.error(Detail::no_layout(*found, rest)), reader)),
+        [] => Err(reader.truncated(1)),
+    }
+}
+
+/// Adds the version of the metalayer at the front of the reader to an error. The metalayer may be malformed.
+#[cold]
+pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
+    match *reader.rest() {
+        // The first byte claims a number of entries. More entries than in the known layouts are accepted, because a
+        // later version may have more. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have
+        // three, and no version.
+        [FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
+        _ => error,
+    }
+}
+
+/// The place of a value in a metalayer.
+// Of 8 bytes, so it is passed in a register, and has no bytes that are not initialized.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The offset of the metalayer in the input; `u32::MAX` if it is larger. An error has no larger offsets either.
+    start: u32,
+    pub(crate) layout: Layout,
+    pub(crate) ndim: u8,
+    pub(crate) entry: Entry,
+    /// If the value is a dimension, the number of dimensions up to it; 0 for the whole entry.
+    dimensions: u8,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
+        Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
+    }
+
+    /// The place of a dimension of the vector at this place, if `dimensions` are up to it.
+    #[inline(always)]
+    pub(crate) fn up_to(self, dimensions: u8) -> Self {
+        Self { dimensions, ..self }
+    }
+
+    /// Adds this place to an error, unless the error has a place already.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn of_error(self, error: Error) -> Error {
+        let Self { start, layout, ndim, entry, dimensions } = self;
+        let offset = start as usize + layout.bytes_before(entry).of(ndim);
+        match dimensions.checked_sub(1) {
+            Some(dimension) => {
+                // The marker of the vector, and the dimensions before this one.
+                let before = entry.encoding().size().of(dimension);
+                error.in_dimension(entry, dimension.into()).at(offset + before)
+            }
+            None => {
+                let before = error.text_fault().map_or(0, |fault| STR32_HEADER + fault.at());
+                error.in_entry(entry).at(offset + before)
+            }
+        }
+    }
+}
