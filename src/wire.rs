@@ -151,6 +151,11 @@ impl<'de> Reader<'de> {
         Self { rest: bytes, end: bytes.len() }
     }
 
+    /// A reader of the bytes from an offset of the input on.
+    pub(crate) fn at(position: usize, rest: &'de [u8]) -> Self {
+        Self { rest, end: position + rest.len() }
+    }
+
     /// The offset of the next byte in the input.
     #[inline]
     pub(crate) fn position(&self) -> usize {

@@ -297,36 +297,37 @@ impl<'de> Deserializer<'de> {
     /// for each single entry.
     #[inline(always)]
     fn take_bytes<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
-        let bytes = self.reader.rest();
+        let start = self.reader;
+        let bytes = start.rest();
         let length = if self.must_end { bytes.len() } else { Metalayer::length(bytes) };
-        let value = visitor.visit_borrowed_bytes::<Error>(bytes.get(..length).unwrap_or_default());
-        match value {
+        let first = bytes.get(..length).unwrap_or_default();
+        match visitor.visit_borrowed_bytes::<Error>(first) {
             Ok(value) => {
                 self.reader.skip(length);
                 Ok(value)
             }
-            // The error is a text in another error.
-            Err(_) => Err(self.not_a_meta()),
+            Err(error) => Err(not_a_meta(start.position(), bytes, self.must_end, error)),
         }
     }
+}
 
-    /// The error for bytes that a `Meta` rejects.
-    #[cold]
-    fn not_a_meta(&self) -> Error {
-        let start = self.reader;
-        let read = || {
-            let metalayer = Metalayer::read(start)?;
-            metalayer.utf8_dtype(start.position())?;
-            if self.must_end {
-                metalayer.rest.end().map_err(|error| metalayer::of_version(error, start))?;
-            }
-            Ok(metalayer.layout)
-        };
-        match read() {
-            Err(error) => error,
-            // A `Meta` accepts these bytes, so the type is a user's own struct with the name and the fields of a `Meta`.
-            Ok(layout) => LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(start.position()),
+/// The error for bytes that a `Meta` rejects. Its own error is only a text.
+#[cold]
+#[inline(never)]
+fn not_a_meta(position: usize, bytes: &[u8], must_end: bool, _: Error) -> Error {
+    let start = Reader::at(position, bytes);
+    let read = || {
+        let metalayer = Metalayer::read(start)?;
+        metalayer.utf8_dtype(position)?;
+        if must_end {
+            metalayer.rest.end().map_err(|error| metalayer::of_version(error, start))?;
         }
+        Ok(metalayer.layout)
+    };
+    match read() {
+        Err(error) => error,
+        // A `Meta` accepts these bytes, so the type is a user's own struct with the name and the fields of a `Meta`.
+        Ok(layout) => LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(position),
     }
 }
 
