@@ -197,6 +197,7 @@ extern crate std;
 
 // A module imports only from modules above it; `.ci/order` checks this. rustdoc lists the methods of `Meta` in this
 // order.
+mod macros;
 mod marker;
 
 mod layout;

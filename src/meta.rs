@@ -14,8 +14,8 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use crate::error::{Detail, Error, LayoutFault, TextFault, out_of_range};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
-use crate::shapes::Shapes;
 use crate::metalayer::Metalayer;
+use crate::shapes::Shapes;
 use crate::wire::{self, Reader};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.

@@ -61,7 +61,8 @@ macro_rules! fixed_int {
                 // integer are compared, the marker and the first byte of the value. Numbers are big-endian, so the
                 // highest bit of the first byte is the sign.
                 let mut differs = 0;
-                while let Some((&[marker, first, ..], left)) = integers.split_first_chunk::<{ Self::SIZE }>() {
+                while let Some((&[marker, first, ..], left)) = integers.split_first_chunk::<{ Self::SIZE }>()
+                {
                     differs |= u16::from_ne_bytes([marker, first]) ^ u16::from_ne_bytes([Self::MARKER, 0]);
                     integers = left;
                 }
@@ -247,7 +248,9 @@ impl<'de> Reader<'de> {
     #[inline(never)]
     pub(crate) fn fault(mut self, entry: Entry, ndim: u8) -> Error {
         let error = match (entry.encoding(), self.rest) {
-            (Encoding::Fixint | Encoding::Ndim, []) | (Encoding::Int64s | Encoding::Int32s, []) => self.truncated(1),
+            (Encoding::Fixint | Encoding::Ndim, []) | (Encoding::Int64s | Encoding::Int32s, []) => {
+                self.truncated(1)
+            }
             (Encoding::Ndim, [ndim @ ..=FIXINT_MAX, ..]) => {
                 self.error(Detail::OutOfRange(u128::from(*ndim).into()))
             }
@@ -257,7 +260,9 @@ impl<'de> Reader<'de> {
             (Encoding::Int32s, [marker, ..]) if *marker == vector_marker(ndim) => {
                 return self.fault_in_vector::<i32>(entry);
             }
-            (Encoding::Int64s | Encoding::Int32s, [found, ..]) => self.error(Detail::Marker { found: *found, ndim }),
+            (Encoding::Int64s | Encoding::Int32s, [found, ..]) => {
+                self.error(Detail::Marker { found: *found, ndim })
+            }
             (Encoding::Str32, [STR32, a, b, c, d, ..]) => {
                 let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
                 if length > MAX_DTYPE_LEN {
@@ -304,19 +309,20 @@ impl<'de> Reader<'de> {
     }
 }
 
-/// A buffer with a write position.
-///
-/// Bytes that do not fit the buffer are counted and dropped, so an empty buffer measures a length.
+/// Writes the values of a metalayer one after another. Bytes that do not fit the buffer are counted and dropped, so an
+/// empty buffer measures the length of a metalayer.
 #[derive(Debug)]
-pub(crate) struct Output<B> {
-    buffer: B,
+pub(crate) struct Writer<'s> {
+    buffer: &'s mut [u8],
     position: usize,
+    /// Makes the buffer when the number of dimensions is known.
+    allocation: Option<Allocation<'s>>,
 }
 
-impl<B: Buffer> Output<B> {
+impl<'s> Writer<'s> {
     #[inline]
-    pub(crate) fn new(buffer: B) -> Self {
-        Self { buffer, position: 0 }
+    pub(crate) fn new(buffer: &'s mut [u8], allocation: Option<Allocation<'s>>) -> Self {
+        Self { buffer, position: 0, allocation }
     }
 
     /// The number of bytes written so far, including bytes that did not fit the buffer.
@@ -325,20 +331,17 @@ impl<B: Buffer> Output<B> {
         self.position
     }
 
-    /// Ends the metalayer. For a buffer with `MUST_FIT`, it is an error if the metalayer is longer than the buffer.
+    /// Fails if some bytes did not fit the buffer.
     #[inline]
-    pub(crate) fn finish(mut self) -> Result<B::Filled, Error> {
-        let (needed, given) = (self.position, self.buffer.bytes().len());
-        if B::MUST_FIT && needed > given {
-            return Err(Error::new(Detail::BufferTooSmall { needed, given }));
-        }
-        Ok(self.buffer.filled(needed))
+    pub(crate) fn check_room(&self) -> Result<(), Error> {
+        let (needed, given) = (self.position, self.buffer.len());
+        if needed > given { Err(Error::new(Detail::BufferTooSmall { needed, given })) } else { Ok(()) }
     }
 
     /// The unused part of the buffer.
     #[inline]
     pub(crate) fn rest(&mut self) -> &mut [u8] {
-        self.buffer.bytes().get_mut(self.position..).unwrap_or_default()
+        self.buffer.get_mut(self.position..).unwrap_or_default()
     }
 
     /// Advances over bytes that were written into [`rest`](Self::rest).
@@ -352,13 +355,15 @@ impl<B: Buffer> Output<B> {
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
         self.position += length;
-        self.buffer.bytes().get_mut(start..self.position)
+        self.buffer.get_mut(start..self.position)
     }
 
     /// Writes the bytes before the shape: the marker of the layout, `version` and `ndim`.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
-        self.buffer.prepare(ndim);
+        if let Some(allocation) = self.allocation.take() {
+            self.buffer = allocation.allocate(ndim);
+        }
         if let Some(slots) = self.advance(3) {
             slots.copy_from_slice(&[layout.marker(), version, ndim]);
         }
@@ -413,12 +418,12 @@ impl<B: Buffer> Output<B> {
         }
     }
 
-    /// The number of bytes of the text written so far. The output must begin with the header of the text.
+    /// The number of bytes of the text written so far. The buffer must begin with the header of the text.
     pub(crate) fn text_length(&self) -> usize {
         self.position - STR32_HEADER
     }
 
-    /// Writes the header again, at the start of the output, with the length of the text that follows it.
+    /// Writes the header again, at the start of the buffer, with the length of the text that follows it.
     pub(crate) fn close_text(&mut self) {
         let end = core::mem::take(&mut self.position);
         self.text_header(end - STR32_HEADER);
@@ -453,132 +458,37 @@ impl<T: FixedInt> Slots<'_, T> {
     }
 }
 
-/// A destination for one metalayer. Bytes that do not fit are counted and dropped, so the serializer can also measure
-/// the length of a metalayer without writing it.
-pub trait Buffer {
-    /// Whether it is an error if the metalayer does not fit the buffer.
-    const MUST_FIT: bool;
-
-    /// The result of a successful write.
-    type Filled;
-
-    /// Called once, before the first byte is written.
-    #[inline]
-    fn prepare(&mut self, _ndim: u8) {}
-
-    fn bytes(&mut self) -> &mut [u8];
-
-    /// Called after the last byte, with the length of the metalayer.
-    fn filled(self, length: usize) -> Self::Filled;
-}
-
-/// A slice. The result is the length of the metalayer.
-impl Buffer for &mut [u8] {
-    const MUST_FIT: bool = true;
-
-    type Filled = usize;
-
-    #[inline]
-    fn bytes(&mut self) -> &mut [u8] {
-        self
-    }
-
-    #[inline]
-    fn filled(self, length: usize) -> usize {
-        length
-    }
-}
-
-/// The part of a slice that begins at a position. A successful write advances the position.
-#[derive(Debug)]
-pub struct After<'s> {
-    pub(crate) bytes: &'s mut [u8],
-    pub(crate) position: &'s mut usize,
-}
-
-impl Buffer for After<'_> {
-    const MUST_FIT: bool = true;
-
-    type Filled = ();
-
-    #[inline]
-    fn bytes(&mut self) -> &mut [u8] {
-        self.bytes
-    }
-
-    #[inline]
-    fn filled(self, length: usize) {
-        *self.position += length;
-    }
-}
-
-/// An empty buffer, to measure the length of a metalayer.
-#[derive(Debug)]
-pub(crate) struct NoRoom;
-
-impl Buffer for NoRoom {
-    const MUST_FIT: bool = false;
-
-    type Filled = usize;
-
-    #[inline]
-    fn bytes(&mut self) -> &mut [u8] {
-        &mut []
-    }
-
-    #[inline]
-    fn filled(self, length: usize) -> usize {
-        length
-    }
-}
-
-/// A new allocation. Its length depends on the number of dimensions, so it is made when this number is known. No byte
-/// is written before that, so every byte is written directly to the allocation.
-///
-/// The result is the length of the metalayer. The allocation can be longer than the metalayer. It can also be shorter;
-/// then the last bytes have been dropped.
+/// A buffer that is allocated when the number of dimensions is known, because its length depends on it. No byte is
+/// written before that. The buffer can be longer than the metalayer, or shorter; then the last bytes are dropped.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
-pub(crate) struct NewBytes<'s> {
-    // The box of the caller, in which `prepare` puts the allocation. The box cannot be owned by this struct: without
-    // `unsafe`, a struct cannot own bytes and also keep a slice of them.
-    owner: Option<&'s mut Box<[u8]>>,
-    bytes: &'s mut [u8],
-    dtype_room: usize,
+pub(crate) struct Allocation<'s> {
+    // The box of the caller. The writer cannot own the box: without `unsafe`, a struct cannot own bytes and also keep a
+    // slice of them.
+    pub(crate) owner: &'s mut Box<[u8]>,
+    /// The number of bytes for the text of the dtype.
+    pub(crate) dtype_room: usize,
 }
 
 #[cfg(feature = "alloc")]
-impl<'s> NewBytes<'s> {
-    /// An allocation for a metalayer with a dtype of at most `dtype_room` bytes.
+impl<'s> Allocation<'s> {
     #[inline]
-    pub(crate) fn new(owner: &'s mut Box<[u8]>, dtype_room: usize) -> Self {
-        Self { owner: Some(owner), bytes: &mut [], dtype_room }
+    fn allocate(self, ndim: u8) -> &'s mut [u8] {
+        // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for
+        // a few bytes.
+        *self.owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + self.dtype_room].into_boxed_slice();
+        self.owner
     }
 }
 
-#[cfg(feature = "alloc")]
-impl Buffer for NewBytes<'_> {
-    const MUST_FIT: bool = false;
+/// Without an allocator there are no allocations.
+#[cfg(not(feature = "alloc"))]
+#[derive(Debug)]
+pub(crate) struct Allocation<'s>(core::convert::Infallible, PhantomData<&'s mut [u8]>);
 
-    type Filled = usize;
-
-    #[inline]
-    fn prepare(&mut self, ndim: u8) {
-        if let Some(owner) = self.owner.take() {
-            // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is
-            // slower for a few bytes.
-            *owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + self.dtype_room].into_boxed_slice();
-            self.bytes = owner;
-        }
-    }
-
-    #[inline]
-    fn bytes(&mut self) -> &mut [u8] {
-        self.bytes
-    }
-
-    #[inline]
-    fn filled(self, length: usize) -> usize {
-        length
+#[cfg(not(feature = "alloc"))]
+impl<'s> Allocation<'s> {
+    fn allocate(self, _ndim: u8) -> &'s mut [u8] {
+        match self.0 {}
     }
 }

@@ -20,6 +20,7 @@ use serde::forward_to_deserialize_any;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType};
 use crate::layout::{Entry, Layout, META_FIELDS, is_meta};
+use crate::macros::deserialize_through;
 use crate::metalayer::{self, Metalayer, Place};
 use crate::wire::{FixedInt, Integers, Reader, Text};
 use names::{ByName, Names};
@@ -115,55 +116,6 @@ pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Resu
     read.map_err(|error| Error::new(Detail::Reader(error)))?;
     from_slice(&bytes)
 }
-
-/// Generates `is_human_readable`, and the methods of [`serde::Deserializer`] that read an option or a newtype struct as
-/// its content.
-macro_rules! transparent {
-    () => { transparent! { option newtype } };
-    ($($group:ident)*) => {
-        $(transparent! { @$group })*
-
-        #[inline]
-        fn is_human_readable(&self) -> bool {
-            false
-        }
-    };
-    (@option) => {
-        // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
-        #[inline]
-        fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            visitor.visit_some(self)
-        }
-    };
-    (@newtype) => {
-        #[inline]
-        fn deserialize_newtype_struct<V: Visitor<'de>>(
-            self,
-            _name: &'static str,
-            visitor: V,
-        ) -> Result<V::Value, Self::Error> {
-            visitor.visit_newtype_struct(self)
-        }
-    };
-}
-
-/// Generates the method of [`serde::Deserializer`] that reads a tuple struct as a tuple.
-macro_rules! tuple_struct {
-    () => {
-        #[inline]
-        fn deserialize_tuple_struct<V: Visitor<'de>>(
-            self,
-            _name: &'static str,
-            len: usize,
-            visitor: V,
-        ) -> Result<V::Value, Self::Error> {
-            self.deserialize_tuple(len, visitor)
-        }
-    };
-}
-
-#[cfg(feature = "dtype")]
-pub(crate) use {transparent, tuple_struct};
 
 /// The entries that the requested Rust type takes.
 #[derive(Clone, Copy)]
@@ -344,8 +296,6 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         self.take(Takes::Count(len), visitor)
     }
 
-    tuple_struct! {}
-
     #[inline]
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -363,7 +313,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         self.take(Takes::Map, visitor)
     }
 
-    transparent! {}
+    deserialize_through! { option newtype tuple_struct }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
@@ -554,7 +504,12 @@ macro_rules! dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de, const ORDINARY: bool> Value<'de> for Dimension<$type, ORDINARY> {
             #[inline]
-            fn visit<V: Visitor<'de>>(self, _: Option<usize>, visitor: V, _: Place) -> Result<V::Value, Error> {
+            fn visit<V: Visitor<'de>>(
+                self,
+                _: Option<usize>,
+                visitor: V,
+                _: Place,
+            ) -> Result<V::Value, Error> {
                 visitor.$signed(self.0)
             }
 
@@ -733,9 +688,7 @@ impl<'de, T: Value<'de>> serde::Deserializer<'de> for ValueDeserializer<T> {
         self.value.visit(Some(len), visitor, self.place)
     }
 
-    tuple_struct! {}
-
-    transparent! {}
+    deserialize_through! { option newtype tuple_struct }
 
     forward_to_deserialize_any! { bool i8 i16 i32 i64 i128 str string unit unit_struct seq map }
 }

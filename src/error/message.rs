@@ -3,9 +3,7 @@
 use core::fmt;
 
 use super::detail::{CustomText, Detail, LayoutFault, ValueType};
-use crate::layout::{
-    ENTRY_COUNTS, Encoding, Entry, Layout, MAX_NDIM, OUTER_MARKERS, vector_marker,
-};
+use crate::layout::{ENTRY_COUNTS, Encoding, Entry, Layout, MAX_NDIM, OUTER_MARKERS, vector_marker};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
 /// All parts of an error.

@@ -9,7 +9,7 @@ use serde::forward_to_deserialize_any;
 use super::error::ItemError;
 use super::float16;
 use super::plan::{Fields, Form, Parts, Plan};
-use crate::de::{transparent, tuple_struct};
+use crate::macros::deserialize_through;
 
 type Result<T, E = ItemError> = core::result::Result<T, E>;
 
@@ -221,8 +221,6 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         self.values(Some(count), visitor)
     }
 
-    tuple_struct! {}
-
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let Form::Struct(fields) = &mut self.plan.form else {
             return self.plan.mismatch(&visitor as &dyn Expected);
@@ -269,7 +267,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         visitor.visit_unit()
     }
 
-    transparent! { option }
+    deserialize_through! { option tuple_struct }
 
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }

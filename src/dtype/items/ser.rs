@@ -3,16 +3,13 @@
 use alloc::string::String;
 use core::fmt::{self, Display, Write};
 
-use serde::ser::{
-    Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct,
-    Serializer,
-};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::error::ItemError;
 use super::float16;
 use super::plan::{Form, Parts, Plan};
 use crate::error::ValueType;
-use crate::ser::{elements, refuse, transparent, tuple_struct, types};
+use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
 
 type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 
@@ -139,7 +136,9 @@ macro_rules! integers {
 }
 
 impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
-    types! { (), ItemError, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b> }
+    serializer_types! {
+        (), ItemError, elements: ItemValues<'p, 'd, 'b>, fields: ItemValues<'p, 'd, 'b>, map: ItemValues<'p, 'd, 'b>
+    }
 
     integers! {
         serialize_i8 i8 Form::Int(1),
@@ -235,11 +234,9 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.fields()
     }
 
-    tuple_struct! {}
+    serialize_through! { some tuple_struct }
 
-    transparent! { some }
-
-    refuse! { none unit variants_with_content }
+    serialize_rejects! { unsupported: none unit variants_with_content }
 }
 
 /// Writes the values of a part in order, or the values of its fields by name.
@@ -250,7 +247,7 @@ pub(super) struct ItemValues<'p, 'd, 'b> {
 
 impl ItemValues<'_, '_, '_> {
     #[inline]
-    fn write<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
+    fn element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
         let Some((plan, offset, place)) = self.parts.next() else {
             return Err(ItemError::wrong_number(self.parts.length, self.parts.length + 1));
         };
@@ -269,7 +266,7 @@ impl ItemValues<'_, '_, '_> {
     }
 }
 
-elements! { #[inline] [] ItemValues<'_, '_, '_> => (), ItemError, write, finish }
+serialize_elements! { #[inline] impl[] ItemValues<'_, '_, '_> => (), ItemError }
 
 impl SerializeStruct for ItemValues<'_, '_, '_> {
     type Ok = ();
@@ -278,7 +275,7 @@ impl SerializeStruct for ItemValues<'_, '_, '_> {
     #[inline]
     fn serialize_field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Result {
         self.parts.select(name)?;
-        self.write(value)
+        self.element(value)
     }
 
     fn end(self) -> Result {
@@ -297,7 +294,7 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 
     fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
-        self.write(value)
+        self.element(value)
     }
 
     fn end(self) -> Result {
