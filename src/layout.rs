@@ -167,7 +167,7 @@ macro_rules! entries {
             /// The entry at a position, counted from 0.
             // There is one comparison per entry instead of a lookup in a slice. If the position is a constant, as for
             // the field of a derived struct, the compiler removes the comparisons.
-            #[inline]
+            #[inline(always)]
             pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
                 let before = 0;
                 $(
@@ -320,7 +320,7 @@ macro_rules! layouts {
             }
 
             /// Whether the layout has an entry. For an entry that all layouts have, the compiler knows the result.
-            #[inline]
+            #[inline(always)]
             pub(crate) const fn has(self, entry: Entry) -> bool {
                 match (self, entry) {
                     $( $( (Self::$layout, Entry::$lacking) => false, )* )*

@@ -90,9 +90,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// ```
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-    let mut serializer = Serializer::new(&mut *buffer);
-    value.serialize(&mut serializer)?;
-    let length = serializer.offset();
+    let mut length = 0;
+    value.serialize(Start::<true>::new(&mut *buffer, &mut length))?;
     Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
@@ -126,9 +125,9 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 /// ```
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
-    let mut serializer = Serializer { must_fit: false, ..Serializer::new(&mut []) };
-    value.serialize(&mut serializer)?;
-    Ok(serializer.position)
+    let mut length = 0;
+    value.serialize(Start::<false>::new(&mut [], &mut length))?;
+    Ok(length)
 }
 
 #[cfg(feature = "alloc")]
@@ -173,11 +172,9 @@ fn allocated<T: Serialize + ?Sized>(
     layout: Option<Layout>,
     dtype_room: usize,
 ) -> Result<(Box<[u8]>, usize), Error> {
-    let mut bytes = Box::default();
+    let (mut bytes, mut length) = (Box::default(), 0);
     let allocation = Some(Allocation { owner: &mut bytes, dtype_room });
-    let mut serializer = Serializer { buffer: &mut [], position: 0, must_fit: false, allocation, layout };
-    value.serialize(&mut serializer)?;
-    let length = serializer.position;
+    value.serialize(Start::<false> { allocation, layout, ..Start::new(&mut [], &mut length) })?;
     Ok((bytes, length))
 }
 
@@ -198,68 +195,21 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// A serde serializer that writes metalayers into a buffer.
-///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types that
-/// each entry accepts.
-///
-/// ```
-/// use b2nd_serde::{Layout, Serializer};
-/// use serde::Serialize;
-///
-/// let mut buffer = [0; 100];
-/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
-/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
-/// let length = serializer.offset();
-/// assert_eq!((length, buffer[0]), (34, 0x96));
-/// # Ok::<(), b2nd_serde::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Serializer<'a> {
-    buffer: &'a mut [u8],
-    position: usize,
-    /// Whether it is an error if a metalayer does not fit the buffer.
-    must_fit: bool,
-    /// Makes the buffer for the first metalayer.
-    allocation: Option<Allocation<'a>>,
+/// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
+struct Start<'s, const MUST_FIT: bool> {
+    buffer: &'s mut [u8],
+    /// Makes the buffer when its length is known.
+    allocation: Option<Allocation<'s>>,
+    /// Advances by the length of the metalayer when it is complete.
+    end: &'s mut usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
-impl<'a> Serializer<'a> {
-    /// A serializer that writes to the front of a buffer.
-    #[must_use]
+impl<'s, const MUST_FIT: bool> Start<'s, MUST_FIT> {
     #[inline]
-    pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, position: 0, must_fit: true, allocation: None, layout: None }
-    }
-
-    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
-    /// value with another number of entries is an error, and so is a `Meta` of another layout.
-    ///
-    /// ```
-    /// use b2nd_serde::{Layout, Serializer};
-    /// use serde::Serialize;
-    ///
-    /// let mut buffer = [0; 100];
-    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
-    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
-    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
-    /// ```
-    #[must_use]
-    pub fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = Some(layout);
-        self
-    }
-
-    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
-    ///
-    /// A metalayer that could not be written does not count.
-    #[must_use]
-    #[inline]
-    pub fn offset(&self) -> usize {
-        self.position
+    fn new(buffer: &'s mut [u8], end: &'s mut usize) -> Self {
+        Self { buffer, allocation: None, end, layout: None }
     }
 
     /// The layout of a value with this number of entries.
@@ -272,14 +222,12 @@ impl<'a> Serializer<'a> {
         }
     }
 
-    /// Starts a metalayer of this layout, at the current position of the buffer.
+    /// Starts a metalayer of this layout.
     #[inline(always)]
-    fn entries(&mut self, layout: Layout) -> Entries<'_> {
-        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
+    fn entries(self, layout: Layout) -> Entries<'s, MUST_FIT> {
         Entries {
-            writer: Writer::new(buffer, self.allocation.take()),
-            must_fit: self.must_fit,
-            end: &mut self.position,
+            writer: Writer::new(self.buffer, self.allocation),
+            end: self.end,
             layout,
             given: layout,
             version: 0,
@@ -290,8 +238,8 @@ impl<'a> Serializer<'a> {
     }
 }
 
-impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    serializer_types! { (), Error, elements: Entries<'s>, fields: Entries<'s> }
+impl<'s, const MUST_FIT: bool> serde::Serializer for Start<'s, MUST_FIT> {
+    serializer_types! { (), Error, elements: Entries<'s, MUST_FIT>, fields: Entries<'s, MUST_FIT> }
 
     #[inline(always)]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -334,11 +282,9 @@ const FAILED: u8 = u8::MAX;
 // comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
 // inlined makes writing take 50 % longer.
 #[derive(Debug)]
-pub struct Entries<'s> {
+pub struct Entries<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,
-    /// Whether it is an error if the metalayer does not fit the buffer.
-    must_fit: bool,
-    /// The position of the serializer, which advances when the metalayer is complete.
+    /// Advances by the length of the metalayer when it is complete.
     end: &'s mut usize,
     /// The layout to write.
     layout: Layout,
@@ -364,7 +310,7 @@ enum NextField {
     MetaEntry,
 }
 
-impl Entries<'_> {
+impl<const MUST_FIT: bool> Entries<'_, MUST_FIT> {
     /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
     #[inline(always)]
     fn meta_layout<T: Serialize + ?Sized>(
@@ -460,7 +406,7 @@ impl Entries<'_> {
         if usize::from(self.next) != self.given.entries().len() {
             return Err(wrong_count(self.given, self.next));
         }
-        if self.must_fit {
+        if MUST_FIT {
             self.writer.check_room()?;
         }
         *self.end += self.writer.position();
@@ -482,9 +428,9 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
-serialize_elements! { #[inline(always)] impl[] Entries<'_> => (), Error }
+serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] Entries<'_, MUST_FIT> => (), Error }
 
-impl SerializeStruct for Entries<'_> {
+impl<const MUST_FIT: bool> SerializeStruct for Entries<'_, MUST_FIT> {
     type Ok = ();
     type Error = Error;
 
@@ -792,4 +738,95 @@ impl Write for TextWriter<'_> {
             fmt::Error
         })
     }
+}
+
+/// A serde serializer that writes metalayers into a buffer.
+///
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
+/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types that
+/// each entry accepts.
+///
+/// ```
+/// use b2nd_serde::{Layout, Serializer};
+/// use serde::Serialize;
+///
+/// let mut buffer = [0; 100];
+/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
+/// let length = serializer.offset();
+/// assert_eq!((length, buffer[0]), (34, 0x96));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Serializer<'a> {
+    buffer: &'a mut [u8],
+    position: usize,
+    /// The requested layout. If it is `None`, the number of entries selects the layout.
+    layout: Option<Layout>,
+}
+
+impl<'a> Serializer<'a> {
+    /// A serializer that writes to the front of a buffer.
+    #[must_use]
+    #[inline]
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self { buffer, position: 0, layout: None }
+    }
+
+    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
+    /// value with another number of entries is an error, and so is a `Meta` of another layout.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Serializer};
+    /// use serde::Serialize;
+    ///
+    /// let mut buffer = [0; 100];
+    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
+    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
+    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
+    /// ```
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
+    }
+
+    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
+    ///
+    /// A metalayer that could not be written does not count.
+    #[must_use]
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.position
+    }
+
+    /// The serializer for the next metalayer, which begins at the current position of the buffer.
+    #[inline]
+    fn start(&mut self) -> Start<'_, true> {
+        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
+        Start { layout: self.layout, ..Start::new(buffer, &mut self.position) }
+    }
+}
+
+impl<'s> serde::Serializer for &'s mut Serializer<'_> {
+    serializer_types! { (), Error, elements: Entries<'s, true>, fields: Entries<'s, true> }
+
+    #[inline]
+    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+        self.start().serialize_seq(len)
+    }
+
+    #[inline]
+    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+        self.start().serialize_tuple(len)
+    }
+
+    #[inline]
+    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
+        self.start().serialize_struct(name, len)
+    }
+
+    serialize_through! { some newtype tuple_struct }
+
+    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }
