@@ -406,8 +406,6 @@ impl<'de> Deserialize<'de> for Meta {
 
 struct MetaVisitor;
 
-const CURRENT: u8 = Layout::B2nd.marker();
-
 impl<'de> Visitor<'de> for MetaVisitor {
     type Value = Meta;
 
@@ -419,11 +417,9 @@ impl<'de> Visitor<'de> for MetaVisitor {
     // `Deserializer`, because the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
-        if let [CURRENT, ..] = bytes {
-            if let Ok(metalayer) = Metalayer::read_as(Layout::B2nd, Reader::new(bytes)) {
-                if let ([], Ok(dtype)) = (metalayer.rest.rest(), metalayer.dtype) {
-                    return Ok(Meta::from_metalayer(metalayer, dtype));
-                }
+        if let Some(metalayer) = Metalayer::ordinary(Reader::new(bytes)) {
+            if let (false, Ok(dtype)) = (metalayer.has_rest(), metalayer.dtype) {
+                return Ok(Meta::from_metalayer(metalayer, dtype));
             }
         }
         read_general(bytes).map_err(E::custom)
@@ -470,7 +466,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let metalayer = Metalayer::read(Reader::new(bytes))?;
     let dtype = metalayer.utf8_dtype(0)?;
-    metalayer.rest.end()?;
+    metalayer.end()?;
     Ok(Meta::from_metalayer(metalayer, dtype))
 }
 

@@ -47,11 +47,47 @@ impl Invalid<'_> {
 }
 
 impl<'de> Metalayer<'de> {
+    /// The layout of the metalayer at the front of the reader.
+    ///
+    /// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the bytes
+    /// before that byte are checked.
+    // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
+    // written only during a few days of 2023.
+    pub(crate) fn layout(reader: Reader<'de>) -> Result<Layout, Error> {
+        match reader.rest() {
+            [SEVEN_ENTRIES, ..] => Ok(Layout::B2nd),
+            [FIVE_ENTRIES, ..] => Ok(Layout::Caterva),
+            [SIX_ENTRIES, ..] => {
+                // The entries that both layouts have are those of `Caterva`.
+                let read = Self::read_as(Layout::Caterva, reader);
+                let rest = read.map_err(|invalid| invalid.error(reader))?.rest;
+                let error = match rest.rest() {
+                    [STR32, ..] => return Ok(Layout::B2ndSix),
+                    [byte, ..] if is_fixint(*byte) => return Ok(Layout::B2ndMismarked),
+                    [found, ..] => rest.error(Detail::SixthEntry { found: *found }),
+                    [] => rest.truncated(1).in_entry(Entry::Dtype),
+                };
+                Err(of_version(error, reader))
+            }
+            [found, rest @ ..] => Err(of_version(reader.error(Detail::no_layout(*found, rest)), reader)),
+            [] => Err(reader.truncated(1)),
+        }
+    }
+
     /// Reads the metalayer at the front of the reader, in any layout.
     #[cold]
     #[inline(never)]
     pub(crate) fn read(reader: Reader<'de>) -> Result<Self, Error> {
-        Self::read_as(layout(reader)?, reader).map_err(|invalid| invalid.error(reader))
+        Self::read_as(Self::layout(reader)?, reader).map_err(|invalid| invalid.error(reader))
+    }
+
+    /// The metalayer at the front of the reader, if it is *ordinary*: valid, of layout `B2nd`, without a negative
+    /// dimension, and with a dtype that is UTF-8. Nearly every real metalayer is ordinary.
+    #[inline(always)]
+    pub(crate) fn ordinary(reader: Reader<'de>) -> Option<Self> {
+        let [SEVEN_ENTRIES, ..] = reader.rest() else { return None };
+        let metalayer = Self::read_as(Layout::B2nd, reader).ok()?;
+        (!metalayer.has_negative && metalayer.dtype.is_ok()).then_some(metalayer)
     }
 
     /// Reads the metalayer at the front of the reader, which has this layout.
@@ -117,40 +153,25 @@ impl<'de> Metalayer<'de> {
         Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
     }
 
+    /// Whether bytes follow the metalayer.
+    #[inline(always)]
+    pub(crate) fn has_rest(&self) -> bool {
+        !self.rest.rest().is_empty()
+    }
+
+    /// Fails if bytes follow the metalayer.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
+        self.rest.end().map_err(|error| error.of_version(self.version))
+    }
+
     /// The dtype as text. Fails if it is not UTF-8. `start` is the offset of the metalayer in the input.
     pub(crate) fn utf8_dtype(&self, start: usize) -> Result<&'de str, Error> {
         let Self { layout, ndim, version, dtype, .. } = *self;
         dtype.map_err(|bytes| {
             let place = Place::new(start, layout, ndim, Entry::Dtype);
-            place.of_error(TextFault::find(bytes).error()).of_version(version)
+            place.add_to(TextFault::find(bytes).error()).of_version(version)
         })
-    }
-}
-
-/// The layout of the metalayer at the front of the reader.
-///
-/// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the bytes
-/// before that byte are checked.
-// So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
-// written only during a few days of 2023.
-pub(crate) fn layout(reader: Reader<'_>) -> Result<Layout, Error> {
-    match reader.rest() {
-        [SEVEN_ENTRIES, ..] => Ok(Layout::B2nd),
-        [FIVE_ENTRIES, ..] => Ok(Layout::Caterva),
-        [SIX_ENTRIES, ..] => {
-            // The entries that both layouts have are those of `Caterva`.
-            let read = Metalayer::read_as(Layout::Caterva, reader);
-            let rest = read.map_err(|invalid| invalid.error(reader))?.rest;
-            let error = match rest.rest() {
-                [STR32, ..] => return Ok(Layout::B2ndSix),
-                [byte, ..] if is_fixint(*byte) => return Ok(Layout::B2ndMismarked),
-                [found, ..] => rest.error(Detail::SixthEntry { found: *found }),
-                [] => rest.truncated(1).in_entry(Entry::Dtype),
-            };
-            Err(of_version(error, reader))
-        }
-        [found, rest @ ..] => Err(of_version(reader.error(Detail::no_layout(*found, rest)), reader)),
-        [] => Err(reader.truncated(1)),
     }
 }
 
@@ -185,16 +206,16 @@ impl Place {
         Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
     }
 
-    /// The place of a dimension of the vector at this place, if `dimensions` are up to it.
+    /// The place of a dimension of the vector at this place. `left` is the number of dimensions after it.
     #[inline(always)]
-    pub(crate) fn up_to(self, dimensions: u8) -> Self {
-        Self { dimensions, ..self }
+    pub(crate) fn before(self, left: usize) -> Self {
+        Self { dimensions: self.ndim - u8::try_from(left).unwrap_or_default(), ..self }
     }
 
     /// Adds this place to an error, unless the error has a place already.
     #[cold]
     #[inline(never)]
-    pub(crate) fn of_error(self, error: Error) -> Error {
+    pub(crate) fn add_to(self, error: Error) -> Error {
         let Self { start, layout, ndim, entry, dimensions } = self;
         let offset = start as usize + layout.bytes_before(entry).of(ndim);
         match dimensions.checked_sub(1) {

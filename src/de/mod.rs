@@ -2,28 +2,30 @@
 //! type.
 //!
 //! ```text
-//! bytes ─▶ Deserializer ─▶ Metalayer ─▶ Entries ─▶ ValueDeserializer ─▶ visitor
+//! bytes ─▶ Deserializer ─▶ Metalayer ─▶ EntryAccess ─▶ ValueDeserializer ─▶ visitor of an entry
 //! ```
 //!
-//! The code from `Entries` on is compiled twice. The copy for *ordinary* metalayers (of the current layout, without a
-//! negative dimension) is inlined into the code that reads the Rust type, if that type takes the entries in order.
+//! The code after `Metalayer` is compiled twice. The copy for *ordinary* metalayers (valid, of the current layout, without
+//! a negative dimension) is inlined into the code that reads the Rust type, if that type takes the entries in order. The
+//! other copy is for every metalayer and type.
 //!
-//! A `Meta` gets the bytes of the metalayer instead of its entries (`meta.rs`).
+//! A `Meta` gets the bytes of the metalayer instead of its entries, and decodes them itself (`meta.rs`).
 
 mod names;
+mod value;
 
 use core::marker::PhantomData;
 
-use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, DeserializeSeed, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType};
+use crate::error::{Detail, Error, LayoutFault, ValueType};
 use crate::layout::{Entry, Layout, META_FIELDS, is_meta};
 use crate::macros::deserialize_through;
-use crate::metalayer::{self, Metalayer, Place};
-use crate::wire::{FixedInt, Integers, Reader, Text};
+use crate::metalayer::{Metalayer, Place};
+use crate::wire::Reader;
 use names::{ByName, Names};
+use value::{ValueDeserializer, Vector};
 
 /// Reads a value from a metalayer, which must be the whole input.
 ///
@@ -187,7 +189,7 @@ impl<'de> Deserializer<'de> {
     /// If no layout begins with the first byte. If the first byte is `96`, an invalid byte in `version`, `ndim`,
     /// `shape`, `chunkshape` or `blockshape` is an error too, and so is an invalid byte right after `blockshape`.
     pub fn layout(&self) -> Result<Layout, Error> {
-        metalayer::layout(self.reader)
+        Metalayer::layout(self.reader)
     }
 
     /// The number of bytes read so far. A metalayer that could not be read does not count.
@@ -205,27 +207,19 @@ impl<'de> Deserializer<'de> {
         self.reader.end()
     }
 
-    /// Checks the whole next metalayer, passes its entries to a visitor, and returns the visitor's value.
+    /// Passes the entries of the next metalayer to a visitor, and returns the visitor's value.
     // This function and `visit` are inlined into the code that reads the type. Only then does the compiler know which
     // entries the type takes.
     #[inline(always)]
     fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
-        const CURRENT: u8 = Layout::B2nd.marker();
         let start = self.reader;
-        if let [CURRENT, ..] = start.rest() {
-            if let Ok(metalayer) = Metalayer::read_as(Layout::B2nd, start) {
-                let rest = metalayer.rest;
-                let is_ordinary = takes.is_ordinary()
-                    && !metalayer.has_negative
-                    && metalayer.dtype.is_ok()
-                    && (!self.must_end || rest.rest().is_empty());
-                if is_ordinary {
-                    self.reader = rest;
-                    return visit::<true, V>(&metalayer, start.position(), takes, visitor);
-                }
+        match Metalayer::ordinary(start) {
+            Some(metalayer) if takes.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
+                self.reader = metalayer.rest;
+                visit::<true, V>(&metalayer, start.position(), takes, visitor)
             }
+            _ => self.take_any(takes, visitor),
         }
-        self.take_any(takes, visitor)
     }
 
     /// The same for a metalayer that is not ordinary, for a type that does not take all entries in order, or if bytes
@@ -238,8 +232,7 @@ impl<'de> Deserializer<'de> {
         let metalayer = Metalayer::read(start)?;
         let value = visit::<false, V>(&metalayer, start.position(), takes, visitor)?;
         if self.must_end {
-            // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
-            metalayer.rest.end().map_err(|error| metalayer::of_version(error, start))?;
+            metalayer.end()?;
         }
         self.reader = metalayer.rest;
         Ok(value)
@@ -249,37 +242,36 @@ impl<'de> Deserializer<'de> {
     /// for each single entry.
     #[inline(always)]
     fn take_bytes<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
-        let start = self.reader;
-        let bytes = start.rest();
+        let (offset, bytes) = (self.offset(), self.reader.rest());
         let length = if self.must_end { bytes.len() } else { Metalayer::length(bytes) };
-        let first = bytes.get(..length).unwrap_or_default();
-        match visitor.visit_borrowed_bytes::<Error>(first) {
+        match visitor.visit_borrowed_bytes::<Error>(bytes.get(..length).unwrap_or_default()) {
             Ok(value) => {
                 self.reader.skip(length);
                 Ok(value)
             }
-            Err(error) => Err(not_a_meta(start.position(), bytes, self.must_end, error)),
+            Err(error) => Err(not_a_meta(offset, bytes, self.must_end, error)),
         }
     }
 }
 
-/// The error for bytes that a `Meta` rejects. Its own error is only a text.
+/// The error for bytes that a `Meta` rejects. Its own error has the same text, but nothing else.
+// The arguments are parts of the deserializer. If the function got the deserializer itself, the compiler would store it in
+// memory for each `Meta`.
 #[cold]
 #[inline(never)]
-fn not_a_meta(position: usize, bytes: &[u8], must_end: bool, _: Error) -> Error {
-    let start = Reader::at(position, bytes);
+fn not_a_meta(offset: usize, bytes: &[u8], must_end: bool, _: Error) -> Error {
     let read = || {
-        let metalayer = Metalayer::read(start)?;
-        metalayer.utf8_dtype(position)?;
+        let metalayer = Metalayer::read(Reader::at(offset, bytes))?;
+        metalayer.utf8_dtype(offset)?;
         if must_end {
-            metalayer.rest.end().map_err(|error| metalayer::of_version(error, start))?;
+            metalayer.end()?;
         }
         Ok(metalayer.layout)
     };
     match read() {
         Err(error) => error,
         // A `Meta` accepts these bytes, so the type is a user's own struct with the name and the fields of a `Meta`.
-        Ok(layout) => LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(position),
+        Ok(layout) => LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(offset),
     }
 }
 
@@ -304,9 +296,10 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         if is_meta(name, fields) {
-            return self.take_bytes(visitor);
+            self.take_bytes(visitor)
+        } else {
+            self.take(Takes::Fields(fields), visitor)
         }
-        self.take(Takes::Fields(fields), visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -322,7 +315,7 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
 }
 
 /// Passes the entries of a metalayer to a visitor, and returns the visitor's value. `start` is the offset of the
-/// metalayer in the input.
+/// metalayer in the input. If the metalayer is `ORDINARY`, the type takes the entries in order.
 #[inline(always)]
 fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
@@ -332,7 +325,7 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
 ) -> Result<V::Value, Error> {
     let layout = metalayer.layout;
     let count = layout.entries().len();
-    let mut entries = Entries::<ORDINARY> { metalayer, start, next: 0, is_over: false };
+    let mut entries = EntryAccess::<ORDINARY> { metalayer, start, next: 0, is_over: false };
     let value = match takes {
         // The visitor gets `entries` by reference. A move would copy memory right after it was written, which stalls
         // the processor.
@@ -371,8 +364,8 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
     error.at(start).of_version(version)
 }
 
-/// Gives the entries to a visitor, in order. If the metalayer is `ORDINARY`, it has no negative dimension.
-struct Entries<'m, 'de, const ORDINARY: bool> {
+/// Gives the entries to a visitor, in order.
+struct EntryAccess<'m, 'de, const ORDINARY: bool> {
     metalayer: &'m Metalayer<'de>,
     /// The offset of the metalayer in the input.
     start: usize,
@@ -382,7 +375,7 @@ struct Entries<'m, 'de, const ORDINARY: bool> {
     is_over: bool,
 }
 
-impl<'de, const ORDINARY: bool> Entries<'_, 'de, ORDINARY> {
+impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
     // Inlined, so the compiler knows the entry of each field (see `next_element`).
     #[inline(always)]
     fn next_entry(&self) -> Option<Entry> {
@@ -397,22 +390,26 @@ impl<'de, const ORDINARY: bool> Entries<'_, 'de, ORDINARY> {
             *self.metalayer;
         let place = Place::new(self.start, layout, ndim, entry);
         let value = match entry {
-            Entry::Version => seed.deserialize(ValueDeserializer { value: version, place }),
-            Entry::Ndim => seed.deserialize(ValueDeserializer { value: ndim, place }),
-            Entry::Shape => seed.deserialize(Vector::<_, ORDINARY>(shape).at(place)),
-            Entry::Chunkshape => seed.deserialize(Vector::<_, ORDINARY>(chunkshape).at(place)),
-            Entry::Blockshape => seed.deserialize(Vector::<_, ORDINARY>(blockshape).at(place)),
-            Entry::DtypeFormat => seed.deserialize(ValueDeserializer { value: dtype_format, place }),
-            Entry::Dtype => seed.deserialize(ValueDeserializer { value: dtype, place }),
+            Entry::Version => seed.deserialize(ValueDeserializer(version, place)),
+            Entry::Ndim => seed.deserialize(ValueDeserializer(ndim, place)),
+            Entry::Shape => seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(shape), place)),
+            Entry::Chunkshape => {
+                seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(chunkshape), place))
+            }
+            Entry::Blockshape => {
+                seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(blockshape), place))
+            }
+            Entry::DtypeFormat => seed.deserialize(ValueDeserializer(dtype_format, place)),
+            Entry::Dtype => seed.deserialize(ValueDeserializer(dtype, place)),
         };
         match value {
             Ok(value) => Ok(value),
-            Err(error) => Err(place.of_error(error)),
+            Err(error) => Err(place.add_to(error)),
         }
     }
 }
 
-impl<'de, const ORDINARY: bool> SeqAccess<'de> for &mut Entries<'_, 'de, ORDINARY> {
+impl<'de, const ORDINARY: bool> SeqAccess<'de> for &mut EntryAccess<'_, 'de, ORDINARY> {
     type Error = Error;
 
     #[inline(always)]
@@ -436,259 +433,4 @@ impl<'de, const ORDINARY: bool> SeqAccess<'de> for &mut Entries<'_, 'de, ORDINAR
     fn size_hint(&self) -> Option<usize> {
         self.metalayer.layout.entries().len().checked_sub(self.next.into())
     }
-}
-
-/// A deserializer for the value of an entry, or for one dimension of a vector.
-struct ValueDeserializer<T> {
-    value: T,
-    place: Place,
-}
-
-/// A value that can be passed to the visitor of a Rust type.
-trait Value<'de>: Sized {
-    /// Whether it is an error if the type asks for this kind of value. Otherwise the visitor decides.
-    fn rejects(found: ValueType) -> bool {
-        // A type that cannot be written here must not be readable either. Otherwise a float could be read from an
-        // integer, a `char` from a one-letter dtype, and an enum could read the version as the number of a variant.
-        matches!(found, ValueType::Float | ValueType::Char | ValueType::Enum)
-    }
-
-    fn visit<V: Visitor<'de>>(self, _: Option<usize>, visitor: V, place: Place) -> Result<V::Value, Error>;
-
-    /// Passes the value to the visitor of a type that asks for this kind of value.
-    #[inline]
-    fn visit_as<V: Visitor<'de>>(self, kind: ValueType, visitor: V, place: Place) -> Result<V::Value, Error> {
-        if Self::rejects(kind) {
-            return Err(place.of_error(Error::new(Detail::Unsupported(kind))));
-        }
-        self.visit(None, visitor, place)
-    }
-
-    /// Passes the value to the visitor of a type that asks for an unsigned integer.
-    #[inline]
-    fn visit_as_unsigned<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        self.visit(None, visitor, place)
-    }
-
-    #[inline]
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        self.visit_as(ValueType::Bytes, visitor, place)
-    }
-
-    fn visit_as_enum<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        self.visit_as(ValueType::Enum, visitor, place)
-    }
-
-    /// Passes the value to the visitor of a type that ignores it.
-    #[inline]
-    fn visit_ignored<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        self.visit(None, visitor, place)
-    }
-}
-
-impl<'de> Value<'de> for u8 {
-    #[inline]
-    fn visit<V: Visitor<'de>>(self, _: Option<usize>, visitor: V, _: Place) -> Result<V::Value, Error> {
-        visitor.visit_u8(self)
-    }
-}
-
-/// A dimension. If it is of an `ORDINARY` metalayer, it is not negative.
-struct Dimension<T, const ORDINARY: bool>(T);
-
-/// Implements [`Value`] for the integer type of a dimension. A type that asks for an unsigned integer gets one unless
-/// the dimension is negative.
-// Serde's visitor for `u64` accepts every unsigned dimension. So a loop that reads the dimensions of an ordinary
-// metalayer as `u64` has no exit for an error.
-macro_rules! dimension {
-    ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
-        impl<'de, const ORDINARY: bool> Value<'de> for Dimension<$type, ORDINARY> {
-            #[inline]
-            fn visit<V: Visitor<'de>>(
-                self,
-                _: Option<usize>,
-                visitor: V,
-                _: Place,
-            ) -> Result<V::Value, Error> {
-                visitor.$signed(self.0)
-            }
-
-            #[inline]
-            fn visit_as_unsigned<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-                if ORDINARY || self.0 >= 0 {
-                    visitor.$unsigned(<$natural>::from_ne_bytes(self.0.to_ne_bytes()))
-                } else {
-                    self.visit(None, visitor, place)
-                }
-            }
-        }
-    };
-}
-
-dimension!(i32, u32, visit_i32, visit_u32);
-dimension!(i64, u64, visit_i64, visit_u64);
-
-impl<'de> Value<'de> for Text<'de> {
-    #[inline]
-    fn visit<V: Visitor<'de>>(self, _: Option<usize>, visitor: V, place: Place) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_str(utf8(self, place)?)
-    }
-
-    #[inline]
-    fn visit_as_bytes<V: Visitor<'de>>(self, visitor: V, _: Place) -> Result<V::Value, Error> {
-        visitor.visit_borrowed_bytes(self.map_or_else(|bytes| bytes, str::as_bytes))
-    }
-
-    fn visit_as_enum<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self, place)?))
-    }
-
-    // As bytes, so a type can ignore a dtype that is not UTF-8.
-    #[inline]
-    fn visit_ignored<V: Visitor<'de>>(self, visitor: V, place: Place) -> Result<V::Value, Error> {
-        self.visit_as_bytes(visitor, place)
-    }
-}
-
-#[inline]
-fn utf8(text: Text<'_>, place: Place) -> Result<&str, Error> {
-    text.map_err(|bytes| place.of_error(TextFault::find(bytes).error()))
-}
-
-/// A dimension vector.
-struct Vector<'de, T, const ORDINARY: bool>(Integers<'de, T>);
-
-impl<T, const ORDINARY: bool> Vector<'_, T, ORDINARY> {
-    #[inline(always)]
-    fn at(self, place: Place) -> ValueDeserializer<Self> {
-        ValueDeserializer { value: self, place }
-    }
-}
-
-impl<'de, T: FixedInt, const ORDINARY: bool> Value<'de> for Vector<'de, T, ORDINARY>
-where
-    Dimension<T, ORDINARY>: Value<'de>,
-{
-    // Serde could read structs and byte arrays from a sequence, but the serializer does not write them as a sequence.
-    fn rejects(found: ValueType) -> bool {
-        matches!(found, ValueType::Struct | ValueType::Bytes)
-    }
-
-    #[inline(always)]
-    fn visit<V: Visitor<'de>>(self, len: Option<usize>, visitor: V, place: Place) -> Result<V::Value, Error> {
-        // The count is checked before the first dimension is read, so serde's loop over an array needs no exit for a
-        // missing dimension.
-        if let Some(len) = len {
-            if !self.0.has_exactly(len) {
-                return Err(takes_dimensions(len, place));
-            }
-        }
-        let mut dimensions = Dimensions::<T, ORDINARY> { left: self.0, place };
-        let value = visitor.visit_seq(&mut dimensions)?;
-        if dimensions.left.has_exactly(0) {
-            return Ok(value);
-        }
-        drop(value);
-        Err(leaves_dimensions(dimensions.left, place))
-    }
-}
-
-/// The error for a Rust type that leaves some dimensions of a vector.
-#[cold]
-#[inline(never)]
-fn leaves_dimensions<T: FixedInt>(left: Integers<'_, T>, place: Place) -> Error {
-    takes_dimensions(usize::from(place.ndim) - left.len(), place)
-}
-
-/// The error for a Rust type that takes another number of dimensions than the vector has.
-#[cold]
-fn takes_dimensions(takes: usize, place: Place) -> Error {
-    place.of_error(Error::new(Detail::TakesDimensions { takes, ndim: place.ndim.into() }))
-}
-
-/// Passes the dimensions of a vector to a visitor.
-struct Dimensions<'de, T, const ORDINARY: bool> {
-    left: Integers<'de, T>,
-    /// The place of the vector.
-    place: Place,
-}
-
-impl<T: FixedInt, const ORDINARY: bool> Dimensions<'_, T, ORDINARY> {
-    /// The number of dimensions that the visitor has taken.
-    #[inline]
-    fn taken(&self) -> u8 {
-        self.place.ndim - u8::try_from(self.left.len()).unwrap_or_default()
-    }
-
-    /// The place of the dimension that was taken last.
-    #[inline]
-    fn last(&self) -> Place {
-        self.place.up_to(self.taken())
-    }
-}
-
-impl<'de, T: FixedInt, const ORDINARY: bool> SeqAccess<'de> for Dimensions<'de, T, ORDINARY>
-where
-    Dimension<T, ORDINARY>: Value<'de>,
-{
-    type Error = Error;
-
-    #[inline]
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
-        let Some(value) = self.left.next() else { return Ok(None) };
-        let place = self.last();
-        match seed.deserialize(ValueDeserializer { value: Dimension::<T, ORDINARY>(value), place }) {
-            Ok(value) => Ok(Some(value)),
-            Err(error) => Err(place.of_error(error)),
-        }
-    }
-
-    #[inline]
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.left.len())
-    }
-}
-
-macro_rules! methods {
-    ($($method:ident($($argument:ty),*) => |$self:ident, $visitor:ident| $visit:expr;)*) => { $(
-        #[inline]
-        fn $method<V: Visitor<'de>>($self, $(_: $argument,)* $visitor: V) -> Result<V::Value, Error> {
-            $visit
-        }
-    )* };
-}
-
-impl<'de, T: Value<'de>> serde::Deserializer<'de> for ValueDeserializer<T> {
-    type Error = Error;
-
-    methods! {
-        deserialize_any() => |self, visitor| self.value.visit(None, visitor, self.place);
-        deserialize_u8() => |self, visitor| self.value.visit_as_unsigned(visitor, self.place);
-        deserialize_u16() => |self, visitor| self.value.visit_as_unsigned(visitor, self.place);
-        deserialize_u32() => |self, visitor| self.value.visit_as_unsigned(visitor, self.place);
-        deserialize_u64() => |self, visitor| self.value.visit_as_unsigned(visitor, self.place);
-        deserialize_u128() => |self, visitor| self.value.visit_as_unsigned(visitor, self.place);
-        deserialize_bytes() => |self, visitor| self.value.visit_as_bytes(visitor, self.place);
-        deserialize_byte_buf() => |self, visitor| self.value.visit_as_bytes(visitor, self.place);
-        deserialize_ignored_any() => |self, visitor| self.value.visit_ignored(visitor, self.place);
-        deserialize_f32() => |self, visitor| self.value.visit_as(ValueType::Float, visitor, self.place);
-        deserialize_f64() => |self, visitor| self.value.visit_as(ValueType::Float, visitor, self.place);
-        deserialize_char() => |self, visitor| self.value.visit_as(ValueType::Char, visitor, self.place);
-        // Of the derived types, only an enum reads an entry as an identifier: an enum with the attribute
-        // `field_identifier` or `variant_identifier`.
-        deserialize_identifier() => |self, visitor| self.value.visit_as(ValueType::Enum, visitor, self.place);
-        deserialize_struct(&'static str, &'static [&'static str]) =>
-            |self, visitor| self.value.visit_as(ValueType::Struct, visitor, self.place);
-        deserialize_enum(&'static str, &'static [&'static str]) =>
-            |self, visitor| self.value.visit_as_enum(visitor, self.place);
-    }
-
-    #[inline]
-    fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
-        self.value.visit(Some(len), visitor, self.place)
-    }
-
-    deserialize_through! { option newtype tuple_struct }
-
-    forward_to_deserialize_any! { bool i8 i16 i32 i64 i128 str string unit unit_struct seq map }
 }

@@ -3,7 +3,7 @@
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
-use super::Entries;
+use super::EntryAccess;
 use crate::error::{Error, LayoutFault};
 use crate::layout::{Entry, Layout};
 
@@ -91,7 +91,7 @@ fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
 
 /// Passes the entries to a visitor as a map. The key of an entry is the name of its field.
 pub(super) struct ByName<'e, 'm, 'de, const ORDINARY: bool> {
-    pub(super) entries: &'e mut Entries<'m, 'de, ORDINARY>,
+    pub(super) entries: &'e mut EntryAccess<'m, 'de, ORDINARY>,
     pub(super) names: Names,
 }
 

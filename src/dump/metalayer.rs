@@ -5,7 +5,7 @@ use core::fmt;
 use super::annotator::Annotator;
 use crate::error::Error;
 use crate::layout::{Encoding, Entry};
-use crate::metalayer::{self, of_version};
+use crate::metalayer::{Metalayer, of_version};
 use crate::wire::{FixedInt, Reader};
 
 impl Annotator<'_, '_> {
@@ -66,7 +66,7 @@ impl<'b> Walk<'_, 'b> {
     }
 
     fn entries(&mut self) -> Result<(), Stop> {
-        let layout = metalayer::layout(self.input)?;
+        let layout = Metalayer::layout(self.input)?;
         self.input.skip(1);
         self.rows.value(1, format_args!("array of {}", layout.marked_entries()), "layout", layout)?;
         for &entry in layout.entries() {
