@@ -11,12 +11,12 @@ use serde::de::{
 };
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::error::{Detail, Error, LayoutFault, TextFault, out_of_range};
+use crate::error::{Detail, Error, LayoutFault, out_of_range};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
 use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
-use crate::wire::{self, Reader};
+use crate::wire::{Reader, check_dtype};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
 // The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
@@ -189,17 +189,17 @@ impl Meta {
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
         check_fixint(Entry::Version, version)?;
         check_fixint(Entry::DtypeFormat, dtype_format)?;
-        check_dtype(dtype)?;
+        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
         let shapes = OwnedShapes::from_shapes(ndim, shapes);
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
 
     /// Makes a `Meta` of the entries of a checked metalayer and its dtype as text.
     #[inline(always)]
-    fn from_metalayer(metalayer: Metalayer<'_>, dtype: &str) -> Self {
+    fn from_metalayer(metalayer: &Metalayer<'_>, dtype: &str) -> Self {
         let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, .. } = metalayer;
-        let shapes = OwnedShapes::new(ndim, shape, chunkshape, blockshape);
-        Self { shapes, dtype: dtype.into(), layout, version, dtype_format }
+        let shapes = OwnedShapes::new(*ndim, shape.clone(), chunkshape.clone(), blockshape.clone());
+        Self { shapes, dtype: dtype.into(), layout: *layout, version: *version, dtype_format: *dtype_format }
     }
 
     /// The layout in which the metalayer was read and will be written.
@@ -336,17 +336,10 @@ impl Meta {
         if !self.layout.has(Entry::Dtype) {
             return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
         }
-        check_dtype(dtype)?;
+        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
         self.dtype = dtype.into();
         Ok(self)
     }
-}
-
-fn check_dtype(dtype: &str) -> Result<(), Error> {
-    if wire::is_dtype(dtype.as_bytes()) {
-        return Ok(());
-    }
-    Err(TextFault::find(dtype.as_bytes()).error().in_entry(Entry::Dtype))
 }
 
 fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
@@ -419,7 +412,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
         if let Some(metalayer) = Metalayer::ordinary(Reader::new(bytes)) {
             if let (false, Ok(dtype)) = (metalayer.has_rest(), metalayer.dtype) {
-                return Ok(Meta::from_metalayer(metalayer, dtype));
+                return Ok(Meta::from_metalayer(&metalayer, dtype));
             }
         }
         read_general(bytes).map_err(E::custom)
@@ -467,7 +460,7 @@ fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
     let metalayer = Metalayer::read(Reader::new(bytes))?;
     let dtype = metalayer.utf8_dtype(0)?;
     metalayer.end()?;
-    Ok(Meta::from_metalayer(metalayer, dtype))
+    Ok(Meta::from_metalayer(&metalayer, dtype))
 }
 
 /// Reads the next field of a sequence.

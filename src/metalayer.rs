@@ -218,16 +218,13 @@ impl Place {
     pub(crate) fn add_to(self, error: Error) -> Error {
         let Self { start, layout, ndim, entry, dimensions } = self;
         let offset = start as usize + layout.bytes_before(entry).of(ndim);
-        match dimensions.checked_sub(1) {
-            Some(dimension) => {
-                // The marker of the vector, and the dimensions before this one.
-                let before = entry.encoding().size().of(dimension);
-                error.in_dimension(entry, dimension.into()).at(offset + before)
-            }
-            None => {
-                let before = error.text_fault().map_or(0, |fault| STR32_HEADER + fault.at());
-                error.in_entry(entry).at(offset + before)
-            }
+        if let Some(dimension) = dimensions.checked_sub(1) {
+            // The marker of the vector, and the dimensions before this one.
+            let before = entry.encoding().size().of(dimension);
+            error.in_dimension(entry, dimension.into()).at(offset + before)
+        } else {
+            let before = error.text_fault().map_or(0, |fault| STR32_HEADER + fault.at());
+            error.in_entry(entry).at(offset + before)
         }
     }
 }

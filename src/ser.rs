@@ -1,11 +1,13 @@
-//! A serializer that writes metalayers. The position of an entry determines its encoding.
+//! Writes metalayers. The number of entries of a value determines its layout, and the position of an entry determines
+//! its encoding.
 //!
 //! ```text
-//! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
+//!                                                         ┌─▶ IntegerSerializer ─┐
+//! value ─▶ MetalayerSerializer ─▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
+//!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! The first field of a `Meta` gives the layout (`Entries::of_meta`). The fields for entries that this layout does not
-//! have are skipped.
+//! The first field of a `Meta` gives the layout. The fields for entries that this layout does not have are skipped.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
@@ -20,7 +22,8 @@ use crate::layout::{
     Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError,
 };
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
-use crate::wire::{self, Allocation, FixedInt, Slots, Writer};
+use crate::marker::STR32_HEADER;
+use crate::wire::{FixedInt, Slots, Writer, check_dtype, str32_header};
 
 /// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
@@ -91,7 +94,7 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
     let mut length = 0;
-    value.serialize(Start::<true>::new(&mut *buffer, &mut length))?;
+    value.serialize(MetalayerSerializer::<true>::new(Writer::new(&mut *buffer), &mut length))?;
     Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
@@ -126,7 +129,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut length = 0;
-    value.serialize(Start::<false>::new(&mut [], &mut length))?;
+    value.serialize(MetalayerSerializer::<false>::new(Writer::new(&mut []), &mut length))?;
     Ok(length)
 }
 
@@ -173,13 +176,16 @@ fn allocated<T: Serialize + ?Sized>(
     dtype_room: usize,
 ) -> Result<(Box<[u8]>, usize), Error> {
     let (mut bytes, mut length) = (Box::default(), 0);
-    let allocation = Some(Allocation { owner: &mut bytes, dtype_room });
-    value.serialize(Start::<false> { allocation, layout, ..Start::new(&mut [], &mut length) })?;
+    let writer = Writer::allocating(&mut bytes, dtype_room);
+    value.serialize(MetalayerSerializer::<false> {
+        layout,
+        ..MetalayerSerializer::new(writer, &mut length)
+    })?;
     Ok((bytes, length))
 }
 
 // Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
-// Inlined, like most functions that are called when a metalayer is written: see `Entries`.
+// Inlined, like most functions that are called when a metalayer is written: see `SerializeMetalayer`.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -196,20 +202,18 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
 }
 
 /// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
-struct Start<'s, const MUST_FIT: bool> {
-    buffer: &'s mut [u8],
-    /// Makes the buffer when its length is known.
-    allocation: Option<Allocation<'s>>,
+struct MetalayerSerializer<'s, const MUST_FIT: bool> {
+    writer: Writer<'s>,
     /// Advances by the length of the metalayer when it is complete.
     end: &'s mut usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
-impl<'s, const MUST_FIT: bool> Start<'s, MUST_FIT> {
+impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
     #[inline]
-    fn new(buffer: &'s mut [u8], end: &'s mut usize) -> Self {
-        Self { buffer, allocation: None, end, layout: None }
+    fn new(writer: Writer<'s>, end: &'s mut usize) -> Self {
+        Self { writer, end, layout: None }
     }
 
     /// The layout of a value with this number of entries.
@@ -224,9 +228,9 @@ impl<'s, const MUST_FIT: bool> Start<'s, MUST_FIT> {
 
     /// Starts a metalayer of this layout.
     #[inline(always)]
-    fn entries(self, layout: Layout) -> Entries<'s, MUST_FIT> {
-        Entries {
-            writer: Writer::new(self.buffer, self.allocation),
+    fn entries(self, layout: Layout) -> SerializeMetalayer<'s, MUST_FIT> {
+        SerializeMetalayer {
+            writer: self.writer,
             end: self.end,
             layout,
             given: layout,
@@ -238,8 +242,8 @@ impl<'s, const MUST_FIT: bool> Start<'s, MUST_FIT> {
     }
 }
 
-impl<'s, const MUST_FIT: bool> serde::Serializer for Start<'s, MUST_FIT> {
-    serializer_types! { (), Error, elements: Entries<'s, MUST_FIT>, fields: Entries<'s, MUST_FIT> }
+impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUST_FIT> {
+    serializer_types! { (), Error, elements: SerializeMetalayer<'s, MUST_FIT>, fields: SerializeMetalayer<'s, MUST_FIT> }
 
     #[inline(always)]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -264,7 +268,7 @@ impl<'s, const MUST_FIT: bool> serde::Serializer for Start<'s, MUST_FIT> {
         // serde passes the names of the fields one by one, so they are compared later.
         if name == META_NAME && len == META_FIELDS.len() {
             let next_field = NextField::MetaLayout(self.layout);
-            return Ok(Entries { next_field, ..self.entries(Layout::B2nd) });
+            return Ok(SerializeMetalayer { next_field, ..self.entries(Layout::B2nd) });
         }
         self.serialize_tuple(len)
     }
@@ -274,7 +278,7 @@ impl<'s, const MUST_FIT: bool> serde::Serializer for Start<'s, MUST_FIT> {
     serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }
 
-/// The value of [`Entries::next`] after an error. No layout has an entry at this position, so writing cannot continue.
+/// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
@@ -282,7 +286,7 @@ const FAILED: u8 = u8::MAX;
 // comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
 // inlined makes writing take 50 % longer.
 #[derive(Debug)]
-pub struct Entries<'s, const MUST_FIT: bool> {
+pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,
     /// Advances by the length of the metalayer when it is complete.
     end: &'s mut usize,
@@ -310,7 +314,7 @@ enum NextField {
     MetaEntry,
 }
 
-impl<const MUST_FIT: bool> Entries<'_, MUST_FIT> {
+impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
     /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
     #[inline(always)]
     fn meta_layout<T: Serialize + ?Sized>(
@@ -428,9 +432,9 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
-serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] Entries<'_, MUST_FIT> => (), Error }
+serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] SerializeMetalayer<'_, MUST_FIT> => (), Error }
 
-impl<const MUST_FIT: bool> SerializeStruct for Entries<'_, MUST_FIT> {
+impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> {
     type Ok = ();
     type Error = Error;
 
@@ -598,7 +602,7 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
         }
     }
 
-    // Inlined: see `Entries`.
+    // Inlined: see `SerializeMetalayer`.
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
@@ -632,24 +636,15 @@ serialize_elements! { #[inline] impl[W: FixedInt + Width] SerializeVector<'_, W>
 /// front of the slice, and returns the number of bytes, including bytes that did not fit.
 struct TextSerializer<'s>(&'s mut [u8]);
 
-impl TextSerializer<'_> {
-    #[inline]
-    fn put(self, text: &str) -> usize {
-        let mut writer = Writer::new(self.0, None);
-        writer.text(text);
-        writer.position()
-    }
-}
-
 impl serde::Serializer for TextSerializer<'_> {
     serializer_types! { usize, Error }
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
-        if !wire::is_dtype(text.as_bytes()) {
-            return Err(TextFault::find(text.as_bytes()).error());
-        }
-        Ok(self.put(text))
+        check_dtype(text)?;
+        let mut writer = Writer::new(self.0);
+        writer.text(text);
+        Ok(writer.position())
     }
 
     /// Writes the name of a variant as the dtype. So the dtypes that a program accepts can be the unit variants of an
@@ -666,27 +661,32 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        let text = wire::dtype(bytes).ok_or_else(|| TextFault::find(bytes).error())?;
-        Ok(self.put(text))
+        match core::str::from_utf8(bytes) {
+            Ok(text) => self.serialize_str(text),
+            Err(_) => Err(TextFault::find(bytes).error()),
+        }
     }
 
-    /// Writes a header with length 0, and formats the value into the buffer after it. Then the length of the text is
-    /// known, and replaces the 0.
+    /// Formats the value into the buffer, after room for the header. Then the length of the text is known, and the
+    /// header is written.
     // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
-        let mut writer = Writer::new(self.0, None);
-        writer.text_header(0);
-        let mut text = TextWriter { writer, error: None };
+        let (header, room) = match self.0.split_first_chunk_mut() {
+            Some((header, room)) => (Some(header), room),
+            None => (None, Default::default()),
+        };
+        let mut text = TextWriter { room, length: 0, error: None };
         let written = write!(text, "{value}");
-        let TextWriter { mut writer, error } = text;
         // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
         // not matter then, because a `Display` may ignore the error and continue, or return another error.
-        match (written, error) {
+        match (written, text.error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
             (Ok(()), None) => {
-                writer.close_text();
-                Ok(writer.position())
+                if let Some(header) = header {
+                    *header = str32_header(text.length);
+                }
+                Ok(STR32_HEADER + text.length)
             }
         }
     }
@@ -714,29 +714,32 @@ impl serde::Serializer for LayoutSerializer {
 
 /// Text that is written in pieces.
 struct TextWriter<'s> {
-    writer: Writer<'s>,
+    room: &'s mut [u8],
+    /// The length of the text so far, including pieces that did not fit the room.
+    length: usize,
     /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
     error: Option<Error>,
 }
 
 impl Write for TextWriter<'_> {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
         // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
-        // be searched for a NUL, because pieces that do not fit the buffer are dropped.
-        let before = self.writer.text_length();
-        let length = before + part.len();
-        let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
-            Err(TextFault::Nul { at: before + at })
+        // be searched for a NUL, because pieces that do not fit the room are dropped.
+        let before = self.length;
+        let length = before + piece.len();
+        let fault = if let Some(at) = piece.bytes().position(|byte| byte == 0) {
+            TextFault::Nul { at: before + at }
         } else if length > MAX_DTYPE_LEN {
-            Err(TextFault::TooLong { length })
+            TextFault::TooLong { length }
         } else {
-            self.writer.text_part(part);
-            Ok(())
+            if let Some(slot) = self.room.get_mut(before..length) {
+                slot.copy_from_slice(piece.as_bytes());
+            }
+            self.length = length;
+            return Ok(());
         };
-        checked.map_err(|fault| {
-            self.error = Some(fault.error());
-            fmt::Error
-        })
+        self.error = Some(fault.error());
+        Err(fmt::Error)
     }
 }
 
@@ -802,14 +805,15 @@ impl<'a> Serializer<'a> {
 
     /// The serializer for the next metalayer, which begins at the current position of the buffer.
     #[inline]
-    fn start(&mut self) -> Start<'_, true> {
+    fn start(&mut self) -> MetalayerSerializer<'_, true> {
         let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
-        Start { layout: self.layout, ..Start::new(buffer, &mut self.position) }
+        let (layout, writer) = (self.layout, Writer::new(buffer));
+        MetalayerSerializer { layout, ..MetalayerSerializer::new(writer, &mut self.position) }
     }
 }
 
 impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    serializer_types! { (), Error, elements: Entries<'s, true>, fields: Entries<'s, true> }
+    serializer_types! { (), Error, elements: SerializeMetalayer<'s, true>, fields: SerializeMetalayer<'s, true> }
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {

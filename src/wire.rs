@@ -77,7 +77,7 @@ fixed_int!(i64, INT64, INT64_SIZE);
 fixed_int!(i32, INT32, INT32_SIZE);
 
 /// The integers of a dimension vector, with all markers checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Integers<'de, T> {
     left: &'de [u8],
     int: PhantomData<T>,
@@ -121,17 +121,17 @@ impl<T: FixedInt> ExactSizeIterator for Integers<'_, T> {
 /// A dtype that was read. Its bytes have no NUL. If they are not UTF-8, a Rust type can still take the bytes.
 pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
 
-/// The text of a dtype, if the bytes are UTF-8 without NUL and at most [`MAX_DTYPE_LEN`] long.
-#[inline]
-pub(crate) fn dtype(bytes: &[u8]) -> Option<&str> {
-    core::str::from_utf8(bytes).ok().filter(|text| is_dtype(text.as_bytes()))
-}
-
 /// Whether bytes can be a dtype, if they are also UTF-8: they have no NUL, and there are at most [`MAX_DTYPE_LEN`].
 // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
 #[inline]
-pub(crate) fn is_dtype(bytes: &[u8]) -> bool {
+fn is_dtype(bytes: &[u8]) -> bool {
     bytes.len() <= MAX_DTYPE_LEN && !bytes.contains(&0)
+}
+
+/// Checks that a text can be a dtype.
+#[inline]
+pub(crate) fn check_dtype(text: &str) -> Result<(), Error> {
+    if is_dtype(text.as_bytes()) { Ok(()) } else { Err(TextFault::find(text.as_bytes()).error()) }
 }
 
 /// Reads the values of a metalayer one after another, and checks them.
@@ -248,9 +248,6 @@ impl<'de> Reader<'de> {
     #[inline(never)]
     pub(crate) fn fault(mut self, entry: Entry, ndim: u8) -> Error {
         let error = match (entry.encoding(), self.rest) {
-            (Encoding::Fixint | Encoding::Ndim, []) | (Encoding::Int64s | Encoding::Int32s, []) => {
-                self.truncated(1)
-            }
             (Encoding::Ndim, [ndim @ ..=FIXINT_MAX, ..]) => {
                 self.error(Detail::OutOfRange(u128::from(*ndim).into()))
             }
@@ -283,6 +280,7 @@ impl<'de> Reader<'de> {
                 }
             }
             (Encoding::Str32, [STR32, ..] | []) => self.truncated(STR32_HEADER),
+            (_, []) => self.truncated(1),
             (_, [found, ..]) => self.error(Detail::Marker { found: *found, ndim: 0 }),
         };
         error.in_entry(entry)
@@ -316,13 +314,27 @@ pub(crate) struct Writer<'s> {
     buffer: &'s mut [u8],
     position: usize,
     /// Makes the buffer when the number of dimensions is known.
+    #[cfg(feature = "alloc")]
     allocation: Option<Allocation<'s>>,
 }
 
 impl<'s> Writer<'s> {
     #[inline]
-    pub(crate) fn new(buffer: &'s mut [u8], allocation: Option<Allocation<'s>>) -> Self {
-        Self { buffer, position: 0, allocation }
+    pub(crate) fn new(buffer: &'s mut [u8]) -> Self {
+        Self {
+            buffer,
+            position: 0,
+            #[cfg(feature = "alloc")]
+            allocation: None,
+        }
+    }
+
+    /// A writer that allocates its buffer, with room for a dtype of at most `dtype_room` bytes. The buffer can be longer
+    /// than the metalayer, or shorter; then the last bytes are dropped.
+    #[cfg(feature = "alloc")]
+    #[inline]
+    pub(crate) fn allocating(owner: &'s mut Box<[u8]>, dtype_room: usize) -> Self {
+        Self { allocation: Some(Allocation { owner, dtype_room }), ..Self::new(&mut []) }
     }
 
     /// The number of bytes written so far, including bytes that did not fit the buffer.
@@ -358,15 +370,22 @@ impl<'s> Writer<'s> {
         self.buffer.get_mut(start..self.position)
     }
 
-    /// Writes the bytes before the shape: the marker of the layout, `version` and `ndim`.
+    /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
-        if let Some(allocation) = self.allocation.take() {
-            self.buffer = allocation.allocate(ndim);
+        #[cfg(feature = "alloc")]
+        if let Some(Allocation { owner, dtype_room }) = self.allocation.take() {
+            // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower
+            // for a few bytes.
+            *owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + dtype_room].into_boxed_slice();
+            self.buffer = owner;
         }
-        if let Some(slots) = self.advance(3) {
-            slots.copy_from_slice(&[layout.marker(), version, ndim]);
+        let start = [layout.marker(), version, ndim];
+        if let Some(slot) = self.buffer.first_chunk_mut() {
+            *slot = start;
         }
+        // Set and not added to, so the compiler knows the position.
+        self.position = start.len();
     }
 
     /// Writes `dtype_format`.
@@ -402,38 +421,11 @@ impl<'s> Writer<'s> {
             slot.copy_from_slice(text.as_bytes());
         }
     }
-
-    /// Writes the marker and the length of a text. `close_text` can correct the length later.
-    #[inline]
-    pub(crate) fn text_header(&mut self, length: usize) {
-        if let Some(header) = self.advance(STR32_HEADER) {
-            header.copy_from_slice(&str32_header(length));
-        }
-    }
-
-    #[inline]
-    pub(crate) fn text_part(&mut self, part: &str) {
-        if let Some(slot) = self.advance(part.len()) {
-            slot.copy_from_slice(part.as_bytes());
-        }
-    }
-
-    /// The number of bytes of the text written so far. The buffer must begin with the header of the text.
-    pub(crate) fn text_length(&self) -> usize {
-        self.position - STR32_HEADER
-    }
-
-    /// Writes the header again, at the start of the buffer, with the length of the text that follows it.
-    pub(crate) fn close_text(&mut self) {
-        let end = core::mem::take(&mut self.position);
-        self.text_header(end - STR32_HEADER);
-        self.position = end;
-    }
 }
 
 /// The marker of a text and its length.
 #[inline]
-fn str32_header(length: usize) -> [u8; STR32_HEADER] {
+pub(crate) fn str32_header(length: usize) -> [u8; STR32_HEADER] {
     // The fallback only avoids a panic. It is never used, because the length of a dtype has been checked to fit `i32`.
     let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [STR32, a, b, c, d]
@@ -458,37 +450,13 @@ impl<T: FixedInt> Slots<'_, T> {
     }
 }
 
-/// A buffer that is allocated when the number of dimensions is known, because its length depends on it. No byte is
-/// written before that. The buffer can be longer than the metalayer, or shorter; then the last bytes are dropped.
+/// A buffer that is not allocated yet, because its length depends on the number of dimensions. No byte is written before
+/// this number.
 #[cfg(feature = "alloc")]
 #[derive(Debug)]
-pub(crate) struct Allocation<'s> {
+struct Allocation<'s> {
     // The box of the caller. The writer cannot own the box: without `unsafe`, a struct cannot own bytes and also keep a
     // slice of them.
-    pub(crate) owner: &'s mut Box<[u8]>,
-    /// The number of bytes for the text of the dtype.
-    pub(crate) dtype_room: usize,
-}
-
-#[cfg(feature = "alloc")]
-impl<'s> Allocation<'s> {
-    #[inline]
-    fn allocate(self, ndim: u8) -> &'s mut [u8] {
-        // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for
-        // a few bytes.
-        *self.owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + self.dtype_room].into_boxed_slice();
-        self.owner
-    }
-}
-
-/// Without an allocator there are no allocations.
-#[cfg(not(feature = "alloc"))]
-#[derive(Debug)]
-pub(crate) struct Allocation<'s>(core::convert::Infallible, PhantomData<&'s mut [u8]>);
-
-#[cfg(not(feature = "alloc"))]
-impl<'s> Allocation<'s> {
-    fn allocate(self, _ndim: u8) -> &'s mut [u8] {
-        match self.0 {}
-    }
+    owner: &'s mut Box<[u8]>,
+    dtype_room: usize,
 }

@@ -20,7 +20,7 @@ use serde::de::{self, Deserialize, DeserializeSeed, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Detail, Error, LayoutFault, ValueType};
-use crate::layout::{Entry, Layout, META_FIELDS, is_meta};
+use crate::layout::{Entry, Layout, META_FIELDS, is_meta, with_entries};
 use crate::macros::deserialize_through;
 use crate::metalayer::{Metalayer, Place};
 use crate::wire::Reader;
@@ -386,22 +386,22 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
     // Inlined, so the compiler knows `entry`, and removes the match.
     #[inline(always)]
     fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {
-        let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, dtype, .. } =
-            *self.metalayer;
-        let place = Place::new(self.start, layout, ndim, entry);
-        let value = match entry {
-            Entry::Version => seed.deserialize(ValueDeserializer(version, place)),
-            Entry::Ndim => seed.deserialize(ValueDeserializer(ndim, place)),
-            Entry::Shape => seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(shape), place)),
-            Entry::Chunkshape => {
-                seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(chunkshape), place))
-            }
-            Entry::Blockshape => {
-                seed.deserialize(ValueDeserializer(Vector::<_, ORDINARY>(blockshape), place))
-            }
-            Entry::DtypeFormat => seed.deserialize(ValueDeserializer(dtype_format, place)),
-            Entry::Dtype => seed.deserialize(ValueDeserializer(dtype, place)),
-        };
+        let metalayer = self.metalayer;
+        let place = Place::new(self.start, metalayer.layout, metalayer.ndim, entry);
+        macro_rules! read {
+            ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => {
+                match entry {
+                    $( Entry::$entry => {
+                        let value = read!($encoding, metalayer.$name);
+                        seed.deserialize(ValueDeserializer(value, place))
+                    } )*
+                }
+            };
+            (Int64s, $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
+            (Int32s, $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
+            ($encoding:ident, $value:expr) => { $value };
+        }
+        let value = with_entries!(read);
         match value {
             Ok(value) => Ok(value),
             Err(error) => Err(place.add_to(error)),

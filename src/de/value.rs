@@ -134,14 +134,14 @@ where
             return Ok(value);
         }
         drop(value);
-        Err(leaves_dimensions(dimensions.left, place))
+        Err(leaves_dimensions(&dimensions.left, place))
     }
 }
 
 /// The error for a Rust type that leaves some dimensions of a vector.
 #[cold]
 #[inline(never)]
-fn leaves_dimensions<T: FixedInt>(left: Integers<'_, T>, place: Place) -> Error {
+fn leaves_dimensions<T: FixedInt>(left: &Integers<'_, T>, place: Place) -> Error {
     takes_dimensions(usize::from(place.ndim) - left.len(), place)
 }
 
