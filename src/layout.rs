@@ -528,6 +528,19 @@ mod tests {
     }
 
     #[test]
+    fn before_text_has_room_for_every_layout() {
+        for ndim in 0..=16 {
+            let before =
+                Layout::ALL.iter().map(|&layout| layout.bytes_before(Dtype).plus(Encoding::Str32.size()));
+            assert_eq!(
+                before.map(|size| size.of(ndim)).max(),
+                Some(BEFORE_TEXT.of(ndim)),
+                "{ndim} dimensions"
+            );
+        }
+    }
+
+    #[test]
     fn of_entries_gives_the_first_layout_with_that_number() {
         assert_eq!(Layout::of_entries(7), Some(Layout::B2nd));
         assert_eq!(Layout::of_entries(6), Some(Layout::B2ndSix));

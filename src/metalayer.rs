@@ -228,3 +228,52 @@ impl Place {
         }
     }
 }
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::vec;
+
+    use super::*;
+
+    #[test]
+    fn layout_finds_each_layout_by_its_marker() {
+        for &layout in Layout::ALL {
+            let found = Metalayer::layout(Reader::new(&[layout.marker()]));
+            match Layout::ALL.iter().filter(|other| other.marker() == layout.marker()).count() {
+                1 => assert!(found.is_ok_and(|found| found == layout), "{layout}: `layout` needs its marker"),
+                _ => assert!(found.is_err(), "{layout}: a later byte decides"),
+            }
+        }
+    }
+
+    #[test]
+    fn length_ends_at_the_end_of_the_metalayer_in_every_layout() {
+        let (shape, vector) = ([0x91, 0xd3, 0, 0, 0, 0, 0, 0, 0, 6], [0x91, 0xd2, 0, 0, 0, 4]);
+        let start = [&[0, 1][..], &shape, &vector, &vector].concat();
+        let text: &[u8] = b"\xdb\0\0\0\x03<i4";
+        for (marker, end) in [
+            (0x97, [&[0], text].concat()),
+            (0x96, [&[0], text].concat()),
+            (0x96, text.to_vec()),
+            (0x95, vec![]),
+        ] {
+            let whole = [&[marker], &start[..], &end].concat();
+            assert_eq!(Metalayer::length(&[&whole[..], b"\x97\0"].concat()), whole.len(), "{marker:#x}");
+            for cut in 0..whole.len() {
+                assert_eq!(Metalayer::length(&whole[..cut]), cut, "{marker:#x}, {cut} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn place_adds_the_offset_of_its_entry_or_dimension() {
+        let custom = || Error::new(Detail::IgnoredError);
+        let place = Place::new(100, Layout::B2nd, 2, Entry::Chunkshape);
+        let of_entry = place.add_to(custom());
+        assert_eq!((of_entry.offset(), of_entry.dimension()), (Some(122), None));
+        let of_dimension = place.before(0).add_to(custom());
+        assert_eq!((of_dimension.offset(), of_dimension.dimension()), (Some(128), Some(1)));
+        // An error keeps its own place.
+        assert_eq!(Place::new(0, Layout::B2nd, 2, Entry::Shape).add_to(of_dimension).offset(), Some(128));
+    }
+}

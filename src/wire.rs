@@ -460,3 +460,55 @@ struct Allocation<'s> {
     owner: &'s mut Box<[u8]>,
     dtype_room: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_know_how_many_are_left() {
+        let mut reader = Reader::new(&[0x92, 0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2]);
+        let (mut integers, has_negative) = reader.vector::<i32>(2).unwrap();
+        assert!(!has_negative);
+        for left in [2, 1, 0] {
+            assert_eq!((integers.len(), integers.size_hint()), (left, (left, Some(left))));
+            assert!(integers.has_exactly(left));
+            assert_eq!(integers.next().is_some(), left > 0);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_returns_none_has_not_moved() {
+        for byte in [0x80, 0x91, 0xd2, 0xdb, 0xff] {
+            // The vector and the text are cut off.
+            let bytes = [byte, 0xd2, 0, 0, 0];
+            let mut reader = Reader::new(&bytes);
+            assert!(reader.fixint().is_none());
+            assert!(reader.ndim().is_none());
+            assert!(reader.vector::<i32>(1).is_none());
+            assert!(reader.vector::<i64>(0).is_none());
+            assert!(reader.text().is_none());
+            assert_eq!((reader.position(), reader.rest()), (0, &bytes[..]));
+        }
+    }
+
+    #[test]
+    fn a_writer_counts_bytes_that_do_not_fit() {
+        fn write(buffer: &mut [u8]) -> (usize, bool) {
+            let mut writer = Writer::new(buffer);
+            writer.start(Layout::B2nd, 0, 1);
+            writer.vector(1).put(6_i64);
+            writer.vector(1).put(4_i32);
+            writer.vector(1).put(2_i32);
+            writer.fixint(0);
+            writer.text("|u1");
+            (writer.position(), writer.check_room().is_ok())
+        }
+        let mut buffer = [0xee; 40];
+        let length = Layout::B2nd.bytes_before(Entry::Dtype).of(1) + STR32_HEADER + 3;
+        for room in 0..=buffer.len() {
+            assert_eq!(write(&mut buffer[..room]), (length, room >= length), "{room}");
+        }
+        assert_eq!(buffer[length..], [0xee; 40][length..]);
+    }
+}
