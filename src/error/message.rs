@@ -6,8 +6,8 @@ use super::detail::{CustomText, Detail, LayoutFault, ValueType};
 use crate::layout::{ENTRY_COUNTS, Encoding, Entry, Layout, MAX_NDIM, OUTER_MARKERS, vector_marker};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
-/// All parts of an error.
-pub(super) struct Parts {
+/// A fault and its place.
+pub(super) struct Located {
     // 32 bits keep the error small. A larger offset, in an input of more than 4 GiB, is dropped.
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
@@ -77,7 +77,7 @@ impl fmt::Display for OrderOf {
     }
 }
 
-impl Parts {
+impl Located {
     fn place(&self) -> EntryPath {
         EntryPath { entry: self.entry, dimension: self.dimension }
     }
@@ -249,7 +249,7 @@ impl Parts {
 }
 
 /// The kind of value that is valid at a place, in the terms of serde's data model.
-struct ExpectedValue<'p>(&'p Parts);
+struct ExpectedValue<'p>(&'p Located);
 
 impl fmt::Display for ExpectedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
