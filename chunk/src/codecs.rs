@@ -1,8 +1,10 @@
 //! Decompresses and compresses single streams. Only this file uses the crates that implement LZ4, zlib and zstd.
 //!
-//! None of these crates uses `unsafe`. Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is
-//! faster: on real arrays, lz4rip takes 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long
-//! as C-Blosc2.
+//! None of these crates uses `unsafe`. zrip decompresses zstd, and `zstd-encode` compresses. The encoder of zrip ends at
+//! level 4, stores counters nearly uncompressed, and makes invalid streams on big-endian machines.
+//!
+//! Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is faster: on real arrays, lz4rip takes
+//! 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long as C-Blosc2. lz4rip has only one level.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -16,12 +18,14 @@ use miniz_oxide::inflate::core::inflate_flags::{
     TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
 };
 use miniz_oxide::inflate::core::{self as inflate, DecompressorOxide};
-#[cfg(feature = "compress")]
-use zrip::CompressContext;
 use zrip::{DecompressContext, Dictionary};
 
 use crate::blosclz;
 use crate::codec::Codec;
+#[cfg(feature = "compress")]
+use crate::error::Fault;
+#[cfg(feature = "compress")]
+use crate::memory;
 
 /// The decoders of all codecs. Each decoder keeps its memory for the next stream.
 #[derive(Default)]
@@ -108,13 +112,24 @@ impl Decoders {
     }
 }
 
-/// The highest level of zrip.
+/// The level of zstd for each level from 1 to 9: the same as in C-Blosc2.
 #[cfg(feature = "compress")]
-const ZSTD_LEVELS: u8 = 4;
+const ZSTD_LEVELS: [u8; 9] = [1, 3, 5, 7, 9, 11, 13, 15, 22];
 
 /// The number of entries in the hash table of LZ4: the same as in the C library, and twice the default of lz4rip.
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
+
+/// The most memory that an encoder of a codec needs at a level from 1 to 9. The documentation of `zstd-encode` has the
+/// limits of its levels.
+#[cfg(feature = "compress")]
+const fn encoder_memory(codec: Codec, level: u8) -> usize {
+    match (codec, level) {
+        (Codec::ZSTD, 3..=6) => 8 << 20,
+        (Codec::ZSTD, 7..) => 56 << 20,
+        _ => 3 << 20,
+    }
+}
 
 /// The encoder of a codec at a level from 1 to 9. It keeps its memory for the next stream.
 #[cfg(feature = "compress")]
@@ -129,14 +144,17 @@ enum EncoderState {
     Blosclz(blosclz::Encoder),
     Lz4,
     Zlib(Box<CompressorOxide>),
-    Zstd(Box<CompressContext>),
-    /// This crate has no usable encoder for the codec or the level, so all streams are stored without compression.
+    Zstd(Box<zstd_encode::Encoder>),
+    /// This crate has no encoder for the codec, so all streams are stored without compression.
     None,
 }
 
 #[cfg(feature = "compress")]
 impl Encoder {
-    pub(crate) fn new(codec: Codec, level: u8) -> Self {
+    pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
+        // The crates end the process if the system has no memory for their tables. So memory for the tables is reserved
+        // here and released again.
+        memory::reserve(&mut Vec::new(), encoder_memory(codec, level))?;
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
             Codec::LZ4 => EncoderState::Lz4,
@@ -144,27 +162,35 @@ impl Encoder {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
             }
-            Codec::ZSTD => match CompressContext::new(level.min(ZSTD_LEVELS).into()) {
-                Ok(mut context) => {
-                    context.set_content_checksum(false);
-                    EncoderState::Zstd(Box::new(context))
-                }
-                Err(_) => EncoderState::None,
-            },
+            Codec::ZSTD => {
+                let row = usize::from(level).saturating_sub(1);
+                let level = ZSTD_LEVELS.get(row).copied().unwrap_or_default();
+                EncoderState::Zstd(Box::new(zstd_encode::Encoder::new(level)))
+            }
             _ => EncoderState::None,
         };
-        Self { state, output: Vec::new() }
+        Ok(Self { state, output: Vec::new() })
     }
 
     /// Compresses a stream; `None` if the compressed stream would not be shorter.
-    pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn compress(&mut self, stream: &[u8]) -> Result<Option<&[u8]>, Fault> {
+        if let EncoderState::Zstd(encoder) = &mut self.state {
+            self.output.clear();
+            encoder.compress(stream, &mut self.output);
+            return Ok(Some(&self.output[..]).filter(|output| output.len() < stream.len()));
+        }
         let room = match self.state {
             EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
             _ => stream.len(),
         };
         if self.output.len() < room {
-            self.output.resize(room, 0);
+            memory::resize(&mut self.output, room)?;
         }
+        Ok(self.compress_in(room, stream))
+    }
+
+    /// Compresses a stream with at most `room` bytes of the output.
+    fn compress_in(&mut self, room: usize, stream: &[u8]) -> Option<&[u8]> {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,
@@ -176,18 +202,7 @@ impl Encoder {
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
                 (status == TDEFLStatus::Done).then_some(length)?
             }
-            EncoderState::Zstd(encoder) => {
-                let length = encoder.compress_into(stream, output).ok()?;
-                // The encoder of zrip 0.8.16 makes wrong streams on big-endian machines (seen on s390x), but its
-                // decoder works there. So each new stream is decompressed as a test. If the result differs from the
-                // data, the data is stored without compression.
-                if cfg!(target_endian = "big") {
-                    let again = zrip::decompress_with_limit(output.get(..length)?, stream.len()).ok()?;
-                    (again == stream).then_some(())?;
-                }
-                length
-            }
-            EncoderState::None => return None,
+            _ => return None,
         };
         self.output.get(..length).filter(|_| length > 0 && length < stream.len())
     }

@@ -29,8 +29,8 @@
 //! |---|---|---|
 //! | | 1.85 | headers and tables, `no_std` and without an allocator |
 //! | `decompress` | 1.89 | `Decompressor`, `no_std` with an allocator |
-//! | `compress` | 1.89 | `Compressor`; it includes `decompress` and `std` |
-//! | `std` | 1.89 | with `decompress`: zstd detects the instructions of the processor at run time |
+//! | `compress` | 1.89 | `Compressor`, `no_std` with an allocator; it includes `decompress` |
+//! | `std` | 1.89 | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
 //!
 //! # What is decompressed
 //!
@@ -52,18 +52,16 @@
 //!
 //! # What is compressed
 //!
-//! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. LZ4 gives the same
-//! result at all levels from 1 on. zstd has the levels 1 to 4, and a higher level gives the result of level 4. At each
-//! level from 1 to 5, a zstd chunk of smooth float32 data or of a CT image differs in size by at most 4 % from that of
-//! C-Blosc2 at the same level. A zstd chunk of a label image is up to 1.3 times as large as that of C-Blosc2, though it
-//! has only 1/200 of the size of its data. On big-endian machines the encoder of zstd makes no valid stream, so the
-//! data is stored uncompressed. LZ4HC and dictionaries can be read, but not written.
+//! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. The levels are those
+//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, zstd chunks have about the
+//! size of those of C-Blosc2. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!
 //! No input makes this crate panic. The caller provides the memory for the data. A `Decompressor` also keeps memory for
-//! four blocks, each at most as long as the data, and for some tables of the codecs. Time is bounded by the number of
-//! bytes read and written.
+//! four blocks, each at most as long as the data, and for some tables of the codecs. A `Compressor` keeps memory for four
+//! blocks too, and for an encoder: for zstd at most 8 MiB at the levels 1 to 6, and 56 MiB at higher levels. Time is
+//! bounded by the number of bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -86,6 +84,7 @@ pub mod header;
 mod error;
 
 pub mod blocks;
+mod lost_page;
 mod rules;
 
 #[cfg(feature = "compress")]
@@ -93,6 +92,9 @@ mod params;
 
 #[cfg(feature = "decompress")]
 mod filters;
+
+#[cfg(feature = "decompress")]
+mod memory;
 
 #[cfg(feature = "decompress")]
 mod blosclz;

@@ -13,6 +13,8 @@ mod terminal;
 #[cfg_attr(not(feature = "remote"), path = "remote/absent.rs")]
 mod remote;
 
+mod waiting;
+
 mod input;
 
 mod output;

@@ -35,10 +35,11 @@ impl Problem {
         Self { code, offset: None, message: message.into(), finding: None, file: None, hint: None }
     }
 
-    /// Records the file that has this problem, so that a failure can show the path of that file. The message does not
-    /// change.
-    pub(crate) fn at(self, file: &Path) -> Self {
-        Self { file: Some(Box::new((file.into(), self.message.to_string()))), ..self }
+    /// Records the file that has this problem, if none is recorded, so that a failure can show the path of that file.
+    /// The message does not change.
+    pub(crate) fn at(mut self, file: &Path) -> Self {
+        self.file.get_or_insert_with(|| Box::new((file.into(), self.message.to_string())));
+        self
     }
 
     /// The problem that no file can be created in a folder.
@@ -95,7 +96,11 @@ impl From<&Error> for Problem {
             (ErrorKind::Stopped, _) => "stopped",
             _ => return Self::new("malformed", with_sources(error)),
         };
-        Self::new(code, error.to_string())
+        let problem = Self::new(code, error.to_string());
+        match error.path() {
+            Some(path) => problem.at(path),
+            None => problem,
+        }
     }
 }
 

@@ -232,7 +232,8 @@
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
 //! all committed images. Other programs can read the file while it grows. Replaced chunks leave holes in the file; a
-//! repack removes the holes.
+//! repack removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale;
+//! `rebuild_index` of python-blosc2 builds them again.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -264,7 +265,8 @@
 //!
 //! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
 //! new chunk when it compresses the chunk, so memory does not depend on the size of the array. Metalayers and
-//! vlmetalayers are copied as they are. `b2nd convert` does the same in a shell.
+//! vlmetalayers are copied as they are, except indexes of python-blosc2, which belong to the old array. `b2nd convert`
+//! does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -283,7 +285,7 @@
 //! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
 //!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
 //! }
-//! for layer in trailer.vlmetalayers() {
+//! for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
 //!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
 //! }
 //! let mut writer = builder.create(&path)?.into_array_writer()?;
@@ -318,7 +320,8 @@
 //! # Change a shape in place
 //!
 //! The shape of an array can change in place, if the new shape needs the same number of chunks along each dimension.
-//! The change is one write of a few bytes.
+//! The change is one write of a few bytes. If python-blosc2 has indexed the array, the indexes become stale; see
+//! [`Edit`](crate::Edit).
 //!
 //! ```
 //! use b2nd_frame::Frame;

@@ -42,6 +42,7 @@
 //! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 16 MiB, and headers of at most 1 MiB, together 128 MiB | 16 for the directory, 2 for headers |
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
+//! | [`Edit::apply`](crate::Edit::apply) of a shape or dtype | header and trailer; if indexes become stale, also the chunk index | as `Frame::open` and `Frame::trailer`, each twice, and 1 MiB |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are

@@ -160,6 +160,11 @@ impl Error {
         Self::new(ErrorKind::Encode, Detail::Layer { action: "write", name, source })
     }
 
+    pub(crate) fn in_use(path: &Path) -> Self {
+        let text = format!("another process, or another part of this one, is changing {}", path.display());
+        Self::text(ErrorKind::Locked, text).with_path(path.into())
+    }
+
     pub(crate) fn locked(lock: PathBuf) -> Self {
         let text = format!("another process holds the lock {}", lock.display());
         Self::text(ErrorKind::Locked, text).with_path(lock)
@@ -168,6 +173,14 @@ impl Error {
     pub(crate) fn changing(finding: Option<Finding>) -> Self {
         let text = || Detail::Text("the frame is being changed, or has changed since it was read".into());
         Self::new(ErrorKind::Changing, finding.map_or_else(text, Detail::Finding))
+    }
+
+    /// The error of a frame that a writer has changed, instead of what this seemed to be.
+    pub(crate) fn into_changing(self) -> Self {
+        match self.0.detail {
+            Detail::Finding(finding) => Self::changing(Some(finding)),
+            _ => Self::changing(None),
+        }
     }
 
     pub(crate) fn invalid_input(why: impl fmt::Display) -> Self {

@@ -193,9 +193,10 @@ pub use header::frame_header::Header;
 pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
 pub use read::chunks::Chunks;
+pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};
-pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "ndarray")]
 pub use slice::ndarray_items::Item;
 #[cfg(feature = "decompress")]

@@ -20,4 +20,4 @@ macro_rules! tests {
     };
 }
 
-tests!(meta frame chunk compress slices plan change write containers vlmeta dtype items geometry);
+tests!(meta frame chunk compress zstd slices plan change write containers vlmeta dtype items geometry);

@@ -5,6 +5,7 @@ mod chunk_data;
 mod compressed;
 mod examples;
 mod frame;
+mod indexed;
 mod info;
 mod kinds;
 mod metalayer;

@@ -17,7 +17,7 @@ fn ranges(list: &Value) -> Vec<Range<u64>> {
     bounds.into_iter().map(|[start, stop]| start..stop).collect()
 }
 
-fn commit(path: &str, changes: &Value) {
+pub(crate) fn commit(path: &str, changes: &Value) {
     let mut update = ArrayUpdate::open(path).unwrap();
     for change in changes.as_array().unwrap() {
         let field = |name: &str| change.get(name);

@@ -17,6 +17,7 @@ use crate::output::items::{
 use crate::output::json::{begin, print_failure};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
+use crate::waiting::{HasProblem, while_changing};
 
 /// Print the items of an array
 ///
@@ -55,6 +56,25 @@ enum Trouble {
     Output(io::Error),
 }
 
+impl Trouble {
+    /// The same trouble. If a part of the items has been printed, the attempt to print them cannot be repeated.
+    fn after_output(self, is_begun: bool, address: &Address) -> Self {
+        match self {
+            Self::Problem(problem) if is_begun => Self::Failure(address.location().failure(problem)),
+            trouble => trouble,
+        }
+    }
+}
+
+impl HasProblem for Trouble {
+    fn problem(&self) -> Option<&Problem> {
+        match self {
+            Self::Problem(problem) => Some(problem),
+            Self::Failure(_) | Self::Output(_) => None,
+        }
+    }
+}
+
 impl From<Problem> for Trouble {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
@@ -80,7 +100,7 @@ impl Cat {
             return Ok(ExitCode::from(2));
         }
         let [address] = given_all([&self.file]);
-        let failure = match self.show(&address) {
+        let failure = match while_changing(|| self.show(&address)) {
             Ok(()) => return Ok(ExitCode::SUCCESS),
             Err(Trouble::Output(error)) => return Err(error),
             Err(Trouble::Failure(failure)) => failure,
@@ -127,12 +147,7 @@ impl Cat {
             remark(&format_args!("{}: {note}", address.location()));
         }
         if self.npy {
-            let mut stdout = io::stdout().lock();
-            stdout.write_all(&npy_header(&item.dtype, &shape))?;
-            items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-                Ok::<_, Trouble>(stdout.write_all(bytes)?)
-            })?;
-            Ok(stdout.flush()?)
+            print_npy(address, &item, &shape, &mut items, &selected)
         } else if self.json {
             print_json(address, &item, &shape, &mut items, &selected)
         } else {
@@ -183,6 +198,29 @@ struct Description<'d> {
     dtype: String,
 }
 
+/// Prints a NumPy file. Its header is printed together with the first items. So if no items can be read, nothing is
+/// printed.
+fn print_npy(
+    address: &Address,
+    item: &Item,
+    shape: &[usize],
+    items: &mut Items,
+    selected: &Selected,
+) -> Result<(), Trouble> {
+    let mut header = Some(npy_header(&item.dtype, shape));
+    let mut stdout = io::stdout().lock();
+    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+        if let Some(header) = header.take() {
+            stdout.write_all(&header)?;
+        }
+        Ok::<_, Trouble>(stdout.write_all(bytes)?)
+    });
+    read.map_err(|trouble| trouble.after_output(header.is_none(), address))?;
+    // An array without items has no pieces, so the header has not been written yet.
+    stdout.write_all(&header.unwrap_or_default())?;
+    Ok(stdout.flush()?)
+}
+
 /// Prints a JSON object. Each piece of the items is printed as soon as it is read, so that the memory does not grow
 /// with the number of items.
 fn print_json(
@@ -205,7 +243,7 @@ fn print_json(
         if let Some(start) = start.take() {
             values.begin(&start)?;
         }
-        Ok(values.write(bytes)?)
+        Ok::<_, Trouble>(values.write(bytes)?)
     });
     if let Err(trouble) = read {
         if start.is_none() {
@@ -213,7 +251,7 @@ fn print_json(
             stdout.write_all(b"\n")?;
             stdout.flush()?;
         }
-        return Err(trouble);
+        return Err(trouble.after_output(start.is_none(), address));
     }
     // An array without items has no pieces, so the start of the object has not been written yet.
     if let Some(start) = start {

@@ -19,32 +19,32 @@ use tempfile::NamedTempFile;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
 };
 use crate::names::{folder_or_here, has_extension};
-use crate::output::change::{exists, of_either};
+use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
-
-/// The highest level at which this program compresses with zstd.
-const MAX_ZSTD_LEVEL: u8 = 4;
+use crate::waiting::{Wait, while_changing};
 
 /// Convert between NumPy files and arrays, or compress anew
 ///
 /// The extension of TO determines its format: a NumPy file (.npy) or an array (.b2nd). The format of FROM is detected
 /// from its content. From .b2nd to .b2nd, the items are compressed anew. Options set the codec, filters, chunks and
 /// blocks. Without such an option, the value of FROM is used, but filters that drop bits are left out. Metalayers and
-/// vlmetalayers are copied. `b2nd rewrite` copies the compressed chunks unchanged instead, and reads old formats.
+/// vlmetalayers are copied, except indexes of python-blosc2, which belong to FROM. `b2nd rewrite` copies the compressed
+/// chunks unchanged instead, and reads old formats.
 ///
 /// A new array is compressed with zstd at level 5 after a shuffle, in chunks of about 4 MiB and blocks of 128 KiB. TO
 /// must not exist. Memory is needed for four chunks per thread, whatever the size of the array. With --into, each file
 /// has one thread.
 ///
 /// With --append, the array TO must exist. The items of FROM are read into memory and appended to TO along a
-/// dimension. If the process is killed, TO is the old array or the longer one.
+/// dimension. If the process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become
+/// stale; its `rebuild_index` builds them again.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
@@ -74,6 +74,8 @@ pub(crate) struct Convert {
     /// Print a JSON object for each new file or failure, one per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// The options that select a part of the array, and that determine how a new array is compressed.
@@ -85,7 +87,7 @@ struct Options {
     /// Codec: zstd, lz4, blosclz or zlib
     #[arg(long, value_parser = codec, value_hint = ValueHint::Other)]
     codec: Option<Codec>,
-    /// Compression level, 0 to 9; zstd compresses at level 4 at most
+    /// Compression level, 0 to 9; lz4 gives the same result from 1 on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
@@ -115,26 +117,18 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A parameter is one byte. The user may write it as a negative number: for a filter that drops bits, -N means that
-    // N bits are dropped.
-    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    let meta = meta.parse().ok().filter(|meta| *meta <= i8::MAX.unsigned_abs());
+    let meta = meta.ok_or("the parameter must be a number from 0 to 127; python-blosc2 opens no other")?;
     Ok(Filter { id, meta })
 }
 
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, npy, append, options, json } = self;
-        let is_zstd = options.codec.is_none_or(|codec| codec == Codec::ZSTD);
-        if let Some(level) = options.level.filter(|&level| is_zstd && level > MAX_ZSTD_LEVEL) {
-            remark(&format_args!(
-                "--level {level}: zstd compresses as at level {MAX_ZSTD_LEVEL}, the highest one that this program has"
-            ));
-        }
+        let Self { paths, into, npy, append, options, json, wait } = self;
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
-        let conversions = Conversions { files: &files, options, npy, append, threads };
+        let conversions = Conversions { files: &files, options, npy, append, threads, wait };
         let counts = files.make(&conversions, paths, into.as_deref())?;
         if into.is_some() && !json {
             let failures = more_counts(&[(counts.failures, "failure")]);
@@ -151,12 +145,56 @@ struct Conversions<'f> {
     npy: bool,
     append: Option<usize>,
     threads: usize,
+    wait: Wait,
 }
 
 /// The items of FROM.
 enum Source {
     Npy(Npy),
     Frame(Box<Items>),
+}
+
+/// Items that are to be appended to an array.
+struct NewItems {
+    dtype: String,
+    shape: Vec<u64>,
+    axis: usize,
+}
+
+impl NewItems {
+    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all except
+    /// `axis`. In the second case, they make the array longer by 1 along `axis`.
+    fn fits(&self, to: &Meta) -> Result<(), Problem> {
+        let Self { dtype, shape: found, axis } = self;
+        let refuse = |why: String| Err(Problem::new("invalid-input", why));
+        let wanted = to.dtype().unwrap_or_default();
+        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
+        if dtype != wanted && (parsed(dtype) != parsed(wanted) || parsed(wanted).is_none()) {
+            return refuse(format!(
+                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}"
+            ));
+        }
+        let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
+        if *axis >= shape.len() {
+            return refuse(format!(
+                "--append {axis}: TO has shape {}, so the axis must be less than {}",
+                Tuple(&shape),
+                shape.len()
+            ));
+        }
+        let others = |shape: &[u64]| {
+            let mut shape = shape.to_vec();
+            shape.remove(*axis);
+            shape
+        };
+        if *found == others(&shape) || found.len() == shape.len() && others(found) == others(&shape) {
+            return Ok(());
+        }
+        let (found, shape) = (Tuple(found), Tuple(&shape));
+        refuse(format!(
+            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
+        ))
+    }
 }
 
 /// A new file, as a line of text or a JSON object on standard output.
@@ -186,7 +224,7 @@ impl Maker for Conversions<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
         let made = match self.append {
             Some(axis) => self.append(axis, from, to),
-            None => self.convert(from, to),
+            None => while_changing(|| self.convert(from, to)),
         };
         made.map_err(|problem| of_either(from, to, problem))
     }
@@ -239,19 +277,31 @@ impl Conversions<'_> {
                 "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
             return Err(Problem::new("invalid-input", message).at(to));
         }
-        let (mut source, selected) = self.open(from)?;
-        let mut array = ArrayUpdate::open(to).map_err(|error| Problem::from(error).at(to))?;
-        source.fits(&selected, axis, array.meta()).map_err(|why| Problem::new("invalid-input", why))?;
-        let nbytes = source.nbytes(&selected);
-        let mut items = source.buffer(nbytes)?;
-        source.read_into(&selected.ranges, &mut items)?;
-        let frame_len = self.files.write(|| {
-            array.append(axis, &items)?;
-            array.flush()?;
-            Ok::<_, Error>(Frame::open(to)?.header().frame_len)
-        });
-        let frame_len = frame_len.map_err(|error| Problem::from(error).at(to))?;
-        Ok(self.made(from, to, nbytes, Some(frame_len)))
+        let of_to = |error: Error| Problem::from(error).at(to);
+        // FROM is read before TO is locked, because FROM can be TO.
+        let (new, items) = while_changing(|| {
+            let (mut source, selected) = self.open(from)?;
+            let new = NewItems { dtype: source.dtype()?, shape: selected.shape().collect(), axis };
+            // This early check saves the reading of items that do not fit.
+            if let Some(array) = Frame::open(to).map_err(of_to)?.array().map_err(of_to)? {
+                new.fits(array.meta())?;
+            }
+            let mut items = source.buffer(source.nbytes(&selected))?;
+            source.read_into(&selected.ranges, &mut items)?;
+            Ok::<_, Problem>((new, items))
+        })?;
+        let append = || {
+            let mut array = ArrayUpdate::open(to).map_err(of_to)?;
+            new.fits(array.meta())?;
+            let layers = outdated_layers(&Frame::open(to)?.trailer()?);
+            array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
+            Ok::<_, Problem>((layers, Frame::open(to).map_err(of_to)?.header().frame_len))
+        };
+        let (layers, frame_len) = self.wait.change(to, || self.files.write(append))?;
+        for (name, change) in layers {
+            remark(&format_args!("{}: vlmetalayer {name} is {change}", Location::new(to)));
+        }
+        Ok(self.made(from, to, items.len() as u64, Some(frame_len)))
     }
 
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
@@ -353,7 +403,7 @@ impl Conversions<'_> {
             for layer in items.frame.metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
                 builder = builder.metalayer_bytes(layer.name(), layer.bytes());
             }
-            for layer in trailer.vlmetalayers() {
+            for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
                 builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
             }
         }
@@ -482,44 +532,11 @@ impl Source {
             Self::Npy(_) => u64::MAX,
             Self::Frame(items) => items.limit,
         };
-        usize::try_from(nbytes).ok().filter(|_| nbytes <= limit).map(|nbytes| vec![0; nbytes]).ok_or_else(
-            || {
-                let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
-                Problem::new("too-large", message)
-            },
-        )
-    }
-
-    /// Refuses items that cannot be appended to the array `to` along dimension `axis`. The items have all dimensions of
-    /// the array, or all except `axis`. In the second case, they make the array longer by 1 along `axis`.
-    fn fits(&self, selected: &Selected, axis: usize, to: &Meta) -> Result<(), String> {
-        let dtype = self.dtype().map_err(|problem| problem.to_string())?;
-        let wanted = to.dtype().unwrap_or_default();
-        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
-        if dtype != wanted && (parsed(&dtype) != parsed(wanted) || parsed(wanted).is_none()) {
-            return Err(format!("items of dtype {dtype} cannot be appended to an array of dtype {wanted}"));
-        }
-        let (found, shape): (Vec<u64>, Vec<u64>) =
-            (selected.shape().collect(), to.shape().iter().map(|items| items.unsigned_abs()).collect());
-        if axis >= shape.len() {
-            return Err(format!(
-                "--append {axis}: TO has shape {}, so the axis must be less than {}",
-                Tuple(&shape),
-                shape.len()
-            ));
-        }
-        let others = |shape: &[u64]| {
-            let mut shape = shape.to_vec();
-            shape.remove(axis);
-            shape
-        };
-        if found == others(&shape) || found.len() == shape.len() && others(&found) == others(&shape) {
-            return Ok(());
-        }
-        let (found, shape) = (Tuple(&found), Tuple(&shape));
-        Err(format!(
-            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
-        ))
+        let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
+        zeroed(length.ok_or_else(|| {
+            let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+            Problem::new("too-large", message)
+        })?)
     }
 
     /// Notes about the parts of FROM that are not converted.
@@ -541,7 +558,14 @@ impl Source {
                     notes.push(format!("a NumPy file has no place for metalayers: {}", names.join(", ")));
                 }
             }
-            _ => {}
+            Self::Frame(items) => {
+                let trailer = items.frame.trailer()?;
+                let derived = trailer.vlmetalayers().iter().filter(|layer| layer.is_derived());
+                notes.extend(
+                    derived.map(|layer| format!("vlmetalayer {} is not copied: {FROM_ITEMS}", layer.name())),
+                );
+            }
+            Self::Npy(_) => {}
         }
         Ok(notes)
     }

@@ -21,6 +21,7 @@ use crate::output::table::{Columns, Side};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, Progress, remark, width};
 use crate::text::{ABSENT, clean, count, shortened};
+use crate::waiting::while_changing;
 
 /// Show how two frames differ, with --data also in their items
 ///
@@ -142,7 +143,7 @@ impl Diff {
         let [a, b] = given_all([&self.a, &self.b]);
         let names = [&a, &b].map(|address| address.location().to_string());
         let mut note = None;
-        let differences = match self.differences(&a, &b, &mut note) {
+        let differences = match while_changing(|| self.differences(&a, &b, &mut note)) {
             Ok(differences) => differences,
             Err(failure) => {
                 print_failure(&failure, self.json)?;

@@ -2,15 +2,16 @@
 
 use std::io::{Read, Seek};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite};
+use b2nd_frame::{Error, ErrorKind, Frame, Remedy, Rewrite as FrameRewrite, Trailer};
 use clap::{Args, ValueHint};
 
 use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
+use crate::waiting::{Wait, while_changing};
 
 /// Copy an array to the current format, its chunks unchanged
 ///
@@ -20,6 +21,9 @@ use crate::terminal::{Outcome, Progress};
 /// an offset, a URL or standard input, TO gets default permissions.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array.
+///
+/// Indexes that python-blosc2 has computed from the items are not valid for another shape or dtype. In place, they become
+/// stale; in a copy, they are left out.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16
@@ -51,6 +55,8 @@ pub(crate) struct Rewrite {
     /// Print the new array as a JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 impl Rewrite {
@@ -69,30 +75,38 @@ impl Rewrite {
         // This call only checks that TO is a path. Its result is not needed.
         to.into_path()?;
         if from.inside == Inside::Whole {
-            let failed = |error: Error| {
-                // If FROM and TO are the same file, the error is about FROM.
-                let is_about_from = error.path().is_some_and(|path| path.starts_with(&from.path));
-                let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
-                failure(if is_about_to { &self.to } else { &from.path }, error)
-            };
-            let before = Frame::open(&from.path).map_err(failed).map_err(with_salvage)?;
-            // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
-            let before = before.map_reader(drop);
-            return self.with(FrameRewrite::new(&from.path, &self.to), before, interrupts, failed);
+            let change = || self.change_whole(&from.path, interrupts);
+            return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
-        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+        let mut frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
         // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
         // `frame`.
-        let (before, offset) = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.offset());
+        let before = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.trailer().ok());
+        let offset = frame.offset();
         self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
     }
 
-    /// Runs the rewrite with the options of the command line.
+    /// Rewrites a whole file, or the directory of a sparse frame.
+    fn change_whole(&self, from: &Path, interrupts: &Interrupts) -> Result<Change, Failure> {
+        let failed = |error: Error| {
+            // If FROM and TO are the same file, the error is about FROM.
+            let is_about_from = error.path().is_some_and(|path| path.starts_with(from));
+            let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
+            failure(if is_about_to { &self.to } else { from }, error)
+        };
+        let mut before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
+        let trailer = before.trailer().ok();
+        // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
+        let before = before.map_reader(drop);
+        self.with(FrameRewrite::new(from, &self.to), (before, trailer), interrupts, failed)
+    }
+
+    /// Runs the rewrite with the options of the command line. `before` is the old frame with its trailer.
     fn with<R: Read + Seek>(
         &self,
         rewrite: FrameRewrite<'_, R>,
-        before: Frame<()>,
+        (before, trailer): (Frame<()>, Option<Trailer>),
         interrupts: &Interrupts,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
@@ -118,7 +132,7 @@ impl Rewrite {
             interrupts.defer(|| rewrite.apply()).and_then(|frame| Frame::parse(frame.header_bytes()))
         };
         match after {
-            Ok(after) => Ok(Change { before, after, layers: Vec::new() }),
+            Ok(after) => Change::of_header(before, after, trailer.as_ref()).map_err(failed),
             Err(error) => {
                 let is_refused = error.kind() == ErrorKind::InvalidInput && self.dtype.is_none();
                 let mut failure = failed(error);

@@ -17,6 +17,7 @@ use crate::output::salvage::Salvaged;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
 use crate::text::{count, more_counts};
+use crate::waiting::{Wait, while_changing};
 
 /// Save the undamaged parts of an array in a new, whole frame
 ///
@@ -24,11 +25,13 @@ use crate::text::{count, more_counts};
 /// Each chunk is decompressed; a damaged one is lost, and its items become zero, or NaN with --fill nan. The
 /// vlmetalayer `b2nd_salvage` of the new frame lists the losses, and `b2nd check` warns of a frame that has it. TO must
 /// not exist; it is written only if something can be saved. Standard output lists what was restored, assumed or lost,
-/// and what could not be verified, such as chunks compressed with a plugin codec.
+/// and what could not be verified, such as chunks compressed with a plugin codec. Indexes of python-blosc2 are left out
+/// if an item may have changed.
 ///
 /// Without a chunk index, as in a truncated file, the position of each chunk in the array is unknown: chunks of zeros
 /// take no bytes in the file, and replaced chunks are at its end. --assume-order uses the n-th chunk of the file as
-/// chunk n of the array. Without this option, such a file is refused, so no chunk is misplaced.
+/// chunk n of the array. Without this option, such a file is refused, so no chunk is misplaced. A folder of chunk files
+/// without chunks.b2frame is salvaged with this option, and with the shapes and the dtype.
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
@@ -59,6 +62,8 @@ pub(crate) struct Salvage {
     /// Print a JSON object for each frame or failure, one per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// What the user knows about the array, and which assumptions are allowed.
@@ -119,9 +124,9 @@ impl Options {
 
 impl Salvage {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, damaged, options, dry_run, json } = self;
+        let Self { paths, into, damaged, options, dry_run, json, wait } = self;
         let files = NewFiles::new(into.is_none(), dry_run, json);
-        let salvages = Salvages { files: &files, options, damaged };
+        let salvages = Salvages { files: &files, options, damaged, wait };
         let counts = files.make(&salvages, paths, into.as_deref())?;
         if into.is_some() && !json {
             let (frames, whole) = (count(counts.complete + counts.partial, "frame"), counts.complete);
@@ -147,11 +152,13 @@ struct Salvages<'f> {
     options: Options,
     /// Whether frames without errors are skipped.
     damaged: bool,
+    wait: Wait,
 }
 
 impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
-        let report = self.salvage(from, to)?;
+        let salvage = || self.salvage(from, to);
+        let report = if self.files.dry_run { while_changing(salvage) } else { self.wait.read(salvage) }?;
         let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
         Ok(self.files.made(&salvaged, report.is_whole()))
     }

@@ -2,26 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ArrayUpdate, Frame};
+use b2nd_frame::{ArrayUpdate, Error, ErrorKind, Finding, FindingCode, Frame};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
-use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all};
+use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
 use crate::text;
+use crate::waiting::{Wait, while_changing};
 
 /// Change the shape, dtype or vlmetalayers of an array in place
 ///
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the
 /// array grows, the new items are those in the padding of its last chunks: usually zeros, but the fill value if the
 /// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
-/// and a type string of the same length, such as <i4 and <f4. No other program should have the file open.
+/// and a type string of the same length, such as <i4 and <f4. If
+/// python-blosc2 has indexed the array, the indexes become stale; its `rebuild_index` builds them again. The shape and
+/// dtype of a column of a table with indexes or generated columns are not changed.
 ///
-/// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
-/// process that is killed leaves either the old values or the new ones.
+/// Vlmetalayers are named values of any length: the attributes of the array. Their numbers are int64, uint64 or float64,
+/// as in the JSON: 1 is an integer, and 1.0 the nearest float64. An integer of more than 64 bits is refused. All changes
+/// of a run are made together: a process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
@@ -52,14 +56,14 @@ pub(crate) struct Set {
     /// Print the changed array as a JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    wait: Wait,
 }
 
 /// Parses the name and the value of `--vlmeta`.
 fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
-    let value = serde_json::from_str(value)
-        .map_err(|error| format!("the value is not JSON: {error}; a string needs double quotes"))?;
-    Ok((name.into(), value))
+    Ok((name.into(), json_value(value)?))
 }
 
 impl Set {
@@ -67,7 +71,8 @@ impl Set {
         let [file] = given_all([&self.file]);
         let change = file.into_path().and_then(|file| {
             let has_layers = !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty();
-            let change = if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            let change = || if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            let change = if self.dry_run { while_changing(change) } else { self.wait.change(&file, change) };
             change.map_err(|problem| failure(&file, problem))
         });
         ChangeReport { path: &self.file, json: self.json, dry_run: self.dry_run, is_new: false }.show(change)
@@ -77,6 +82,7 @@ impl Set {
         let mut frame = Frame::open(file)?;
         // `before` must be a copy of the header, because the edit changes the header in place.
         let before = Frame::parse(frame.header_bytes())?;
+        let trailer = frame.trailer().ok();
         let layout = before.array()?.map(|array| array.meta().layout());
         let mut edit = frame.edit();
         if let Some(Numbers(shape)) = &self.shape {
@@ -85,11 +91,19 @@ impl Set {
         if let Some(dtype) = &self.dtype {
             edit = edit.dtype(&dtype_as_stored(dtype, layout == Some(Layout::B2ndSix)));
         }
+        let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
+        let is_resized = before.check_header().findings.iter().any(resize);
+        let refused = |error: Error| {
+            // Then no shape is right, or only a wrong one fits.
+            let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
+            let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
+            Problem { hint, ..error.into() }
+        };
         if self.dry_run {
-            return Ok(Change { before, after: edit.preview()?, layers: Vec::new() });
+            return Ok(Change::of_header(before, edit.preview().map_err(refused)?, trailer.as_ref())?);
         }
-        edit.apply()?;
-        Ok(Change { before, after: Frame::parse(frame.header_bytes())?, layers: Vec::new() })
+        edit.apply().map_err(refused)?;
+        Ok(Change::of_header(before, Frame::parse(frame.header_bytes())?, trailer.as_ref())?)
     }
 
     fn change_vlmetalayers(&self, file: &Path) -> Result<Change, Problem> {
@@ -101,11 +115,11 @@ impl Set {
                 let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
                 return Err(Problem::new("invalid-input", message));
             }
-            layers.push((name.clone(), "removed"));
+            layers.push((name.clone(), "removed".into()));
         }
         for (name, value) in &self.vlmeta {
             update.set_vlmetalayer(name, value)?;
-            layers.push((name.clone(), "set"));
+            layers.push((name.clone(), "set".into()));
         }
         update.flush()?;
         Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers })

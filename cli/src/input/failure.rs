@@ -7,16 +7,17 @@ use serde::Serialize;
 
 use super::address::{Address, Inside, Location};
 use crate::problem::Problem;
+use crate::waiting::HasProblem;
 
 impl Location<'_> {
     pub(crate) fn failure(self, error: impl Into<Problem>) -> Failure {
         let mut error: Problem = error.into();
         // The output for the failure begins with the path of this location. So the message names the file that caused
         // the error only if the path of that file is different.
-        if let Some((file, message)) = error.file.take().map(|file| *file)
+        if let Some((file, message)) = error.file.as_deref()
             && file != self.path
         {
-            error.message = message.into();
+            error.message = message.as_str().into();
         }
         Failure { address: Box::new(self.into()), error }
     }
@@ -45,6 +46,12 @@ pub(crate) struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.address.location(), self.error)
+    }
+}
+
+impl HasProblem for Failure {
+    fn problem(&self) -> Option<&Problem> {
+        Some(&self.error)
     }
 }
 

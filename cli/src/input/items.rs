@@ -7,6 +7,7 @@ use std::thread;
 use b2nd_frame::{ChunkPlace, Frame, Slice, SpecialValue, expansion_limit};
 use b2nd_serde::Geometry;
 
+use super::buffer;
 use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
@@ -112,7 +113,7 @@ impl Items {
                 format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
             return Err(Problem::new("too-large", message));
         };
-        let mut edges = vec![0; nbytes];
+        let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
             // A corner is a choice of one end in each dimension. The number `corner` encodes the choice with one digit
@@ -182,7 +183,7 @@ impl Items {
     pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
         let nbytes = self.slice(ranges, steps).nbytes()?;
         let mut buffer = mem::take(&mut self.buffer);
-        buffer.resize(nbytes, 0);
+        buffer::resize(&mut buffer, nbytes)?;
         self.read_into(ranges, steps, &mut buffer)?;
         self.buffer = buffer;
         Ok(&self.buffer)

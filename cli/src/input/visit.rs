@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, EmbeddedFrames, ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind,
-    Report, Trailer, ZipMember, scan, zip_members,
+    Check, CheckDepth, EmbeddedFrames, Error, ErrorKind, Finding, FindingCode, Frame, MemberContent,
+    ObjectKind, Report, Trailer, ZipMember, scan, zip_members,
 };
 
 use super::address::{Address, Inside, Location};
@@ -18,6 +18,7 @@ use super::view::{ShownValues, View};
 use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
+use crate::waiting::while_changing;
 
 /// The frames for which a listing reads the chunk index, because it counts their chunks. A check reads every chunk
 /// index.
@@ -143,19 +144,30 @@ impl Visit<'_> {
             None => frame.check_header(),
         };
         report.findings.extend(damage);
+        let trailer = self.read_more(frame, &mut report)?;
+        self.emit(location, frame, &report, trailer.as_ref(), receive);
+        Ok(())
+    }
+
+    /// Counts the chunks, if they are to be counted, and reads the trailer, if it is wanted. If one of them is damaged, it
+    /// is missing in the view.
+    fn read_more<R: Read + Seek>(
+        self,
+        frame: &mut Frame<R>,
+        report: &mut Report,
+    ) -> Result<Option<Trailer>, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
             CountChunks::IfUnknown => {
                 frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
             }
-            CountChunks::Always => true,
+            // A check counts the chunks.
+            CountChunks::Always => report.counts.is_none(),
         };
         if is_counted {
-            report.counts = frame.count_chunks().ok();
+            report.counts = unless_changing(frame.count_chunks())?;
         }
-        let trailer = self.read_trailer(frame);
-        self.emit(location, frame, &report, trailer.as_ref(), receive);
-        Ok(())
+        if self.wants_trailer(frame) { unless_changing(frame.trailer()) } else { Ok(None) }
     }
 
     /// If `embedded` is set, visits the frames in the data of a store, each by its key. Nothing is visited if the keys
@@ -192,22 +204,30 @@ impl Visit<'_> {
 
     /// Visits a file, or the directory of a sparse frame, as one frame.
     fn visit_file(self, location: Location<'_>, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
-        let frame = if let Some(depth) = self.depth {
-            let mut report = self.check(depth).run_path(location.path)?;
-            let Some(mut frame) = report.frame.take() else {
-                // If the frame cannot be opened, the reason is the only finding.
-                return report.findings.into_iter().try_for_each(|finding| Err(finding.into()));
-            };
-            let trailer = self.read_trailer(&mut frame);
-            self.emit(location, &frame, &report, trailer.as_ref(), receive);
-            frame
-        } else {
-            let mut frame = Frame::open(location.path)?;
-            self.visit_frame(location, &mut frame, None, receive)?;
-            frame
-        };
+        let (frame, report, trailer) = while_changing(|| {
+            let (mut frame, mut report) = self.read_file(location.path)?;
+            let trailer = self.read_more(&mut frame, &mut report)?;
+            Ok::<_, Problem>((frame, report, trailer))
+        })?;
+        self.emit(location, &frame, &report, trailer.as_ref(), receive);
         self.visit_embedded(location, frame, receive);
         Ok(())
+    }
+
+    /// Opens a frame, and checks its header, or more of it if there is a depth.
+    fn read_file(self, path: &Path) -> Result<(Frame, Report), Problem> {
+        let Some(depth) = self.depth else {
+            let frame = Frame::open(path)?;
+            let report = frame.check_header();
+            return Ok((frame, report));
+        };
+        let mut report = self.check(depth).run_path(path)?;
+        if let Some(frame) = report.frame.take() {
+            return Ok((frame, report));
+        }
+        // If the check cannot open the frame, the reason is its only finding.
+        report.findings.drain(..).try_for_each(|finding| Err(Problem::from(finding)))?;
+        Ok((Frame::open(path)?, report))
     }
 
     fn check<'c>(self, depth: CheckDepth) -> Check<'c>
@@ -271,15 +291,15 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Reads the trailer if the frame is a store or may be a packed tensor, or if values of metalayers are requested.
-    fn read_trailer<R: Read + Seek>(self, frame: &mut Frame<R>) -> Option<Trailer> {
+    /// Whether the trailer is needed: if the frame is a store or may be a packed tensor, or if values of metalayers are
+    /// requested.
+    fn wants_trailer<R>(self, frame: &Frame<R>) -> bool {
         // A listing that counts chunks also shows the shape of a packed tensor. This shape can be in a vlmetalayer, and
         // the trailer contains the vlmetalayers.
         let may_be_packed = self.counts != CountChunks::Never
             && frame.kind() == ObjectKind::SChunk
             && frame.header().has_vlmetalayers;
-        let is_wanted = self.values != ShownValues::None || frame.kind().is_store() || may_be_packed;
-        if is_wanted { frame.trailer().ok() } else { None }
+        self.values != ShownValues::None || frame.kind().is_store() || may_be_packed
     }
 
     /// Passes a view of a frame to `receive`.
@@ -298,6 +318,14 @@ impl Visit<'_> {
         let view = View::new(location, frame, array.as_ref(), &report.findings);
         let Report { skipped, counts, .. } = report;
         receive(Ok(View { skipped, trailer, counts: *counts, values: self.values, ..view }));
+    }
+}
+
+/// What was read of a frame; `None` if it is damaged. An error only if a writer is changing the frame.
+fn unless_changing<T>(read: Result<T, Error>) -> Result<Option<T>, Problem> {
+    match read {
+        Err(error) if error.kind() == ErrorKind::Changing => Err(error.into()),
+        read => Ok(read.ok()),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use b2nd_frame::{Error, Frame};
+use b2nd_frame::{Error, Frame, Trailer};
 
 use super::json::{line, print_failure};
 use super::record::{FieldChange, Record};
@@ -16,21 +16,41 @@ use crate::text;
 /// The fields of a record that a change can affect.
 const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "header_len", "frame_len"];
 
+/// Why a vlmetalayer is not valid for other items.
+pub(crate) const FROM_ITEMS: &str = "python-blosc2 has computed it from the items";
+
+/// The vlmetalayers that are no longer valid if the items change: each name, with a text about this change.
+pub(crate) fn outdated_layers(before: &Trailer) -> Vec<(String, String)> {
+    let derived = before.vlmetalayers().iter().filter(|layer| layer.is_derived());
+    derived.map(|layer| (layer.name().into(), format!("no longer valid: {FROM_ITEMS}"))).collect()
+}
+
 /// A frame before and after a change.
 pub(crate) struct Change {
     pub(crate) before: Frame<()>,
     pub(crate) after: Frame<()>,
-    /// The names of changed vlmetalayers, each with `set` or `removed`.
-    pub(crate) layers: Vec<(String, &'static str)>,
+    /// The names of changed vlmetalayers, each with a text about the change, such as `set` or `removed`.
+    pub(crate) layers: Vec<(String, String)>,
 }
 
 impl Change {
+    /// A change of the header. `trailer` is the trailer before the change, if it can be read.
+    pub(crate) fn of_header(
+        before: Frame<()>,
+        after: Frame<()>,
+        trailer: Option<&Trailer>,
+    ) -> Result<Self, Error> {
+        let is_of_items = !FieldChange::all(&before, &after, &["shape", "dtype"])?.is_empty();
+        let layers = trailer.filter(|_| is_of_items).map(outdated_layers).unwrap_or_default();
+        Ok(Self { before, after, layers })
+    }
+
     /// A line for each value that differs, and for each vlmetalayer that was changed.
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
         let layer =
-            |(name, done): &(String, &str)| format!("{:10}: {} {done}\n", "vlmeta", text::clean(name));
+            |(name, done): &(String, String)| format!("{:10}: {} {done}\n", "vlmeta", text::clean(name));
         Ok(changes.iter().map(line).chain(self.layers.iter().map(layer)).collect())
     }
 

@@ -6,7 +6,8 @@ use std::mem;
 use std::path::{Path, PathBuf};
 
 use b2nd_frame::{
-    ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Finding, FindingCode, Frame, Header, SpecialValue,
+    ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, ErrorKind, Finding, FindingCode, Frame, Header,
+    SpecialValue,
 };
 use b2nd_serde::Geometry;
 use serde::Serialize;
@@ -14,11 +15,12 @@ use serde::Serialize;
 use super::json::add_line;
 use super::record::FilterNames;
 use super::table::{Columns, Side};
-use crate::input::{Failure, Inside, Location, Reader, path_hex};
+use crate::input::{Address, Failure, Inside, Location, Reader, path_hex};
 use crate::pool::PassPart;
 use crate::problem::Problem;
 use crate::terminal::width;
 use crate::text::Tuple;
+use crate::waiting::{HasProblem, while_changing};
 
 /// A chunk, for a line or a JSON object. Scripts rely on the names of these fields.
 #[derive(Serialize)]
@@ -127,11 +129,33 @@ pub(crate) struct ChunkList<'p> {
     pieces: Vec<Piece>,
     lines: Vec<u8>,
     totals: ChunkTotals,
+    /// How often pieces were passed to `pass`.
+    passes: u64,
+}
+
+/// The problem that ended a list.
+struct Unlisted {
+    problem: Problem,
+    /// Whether nothing of the list has been passed on.
+    is_repeatable: bool,
+}
+
+impl HasProblem for Unlisted {
+    fn problem(&self) -> Option<&Problem> {
+        self.is_repeatable.then_some(&self.problem)
+    }
 }
 
 impl<'p> ChunkList<'p> {
     pub(crate) fn new(wanted: WantedChunks, pass: &'p mut PassPart<'p, Listed>) -> Self {
-        Self { wanted, pass, pieces: Vec::new(), lines: Vec::new(), totals: ChunkTotals::default() }
+        Self {
+            wanted,
+            pass,
+            pieces: Vec::new(),
+            lines: Vec::new(),
+            totals: ChunkTotals::default(),
+            passes: 0,
+        }
     }
 
     /// Adds a piece of output after the lines that were collected so far.
@@ -153,17 +177,45 @@ impl<'p> ChunkList<'p> {
     pub(crate) fn take(
         &mut self,
         location: Location<'_>,
-        mut frame: Frame<Reader>,
+        frame: Frame<Reader>,
         is_embedded: bool,
         has_heading: bool,
     ) {
-        let WantedChunks { json, damaged } = self.wanted;
         self.totals.frames += 1;
         // The library opens the chunk files by the path of their folder, and a URL is not a path.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(location.failure(Problem::new("invalid-input", message)));
         }
+        self.pieces.push(Piece::Lines(mem::take(&mut self.lines)));
+        let (pieces, totals, passes) = (self.pieces.len(), self.totals, self.passes);
+        let mut frame = Some(frame);
+        let listed = while_changing(|| {
+            let frame = frame.take().map_or_else(|| Address::from(location).open(), Ok);
+            let listed = frame.and_then(|frame| self.take_once(location, frame, is_embedded, has_heading));
+            listed.map_err(|problem| {
+                let is_repeatable = problem.code == "changing" && self.passes == passes;
+                if is_repeatable {
+                    self.pieces.truncate(pieces);
+                    self.lines.clear();
+                    self.totals = totals;
+                }
+                Unlisted { problem, is_repeatable }
+            })
+        });
+        if let Err(Unlisted { problem, .. }) = listed {
+            self.fail(location.failure(problem));
+        }
+    }
+
+    fn take_once(
+        &mut self,
+        location: Location<'_>,
+        mut frame: Frame<Reader>,
+        is_embedded: bool,
+        has_heading: bool,
+    ) -> Result<(), Problem> {
+        let WantedChunks { json, damaged } = self.wanted;
         let mut heading = (has_heading && !json).then(|| Piece::Heading(location.to_string()));
         // With --damaged, a frame has a heading only if it has a damaged chunk.
         if !damaged {
@@ -177,7 +229,7 @@ impl<'p> ChunkList<'p> {
             && counts.stored + counts.invalid == 0
         {
             self.totals.chunks += counts.total();
-            return;
+            return Ok(());
         }
         let listed = ListedFrame {
             location,
@@ -186,10 +238,7 @@ impl<'p> ChunkList<'p> {
             start: (!is_embedded).then_some(frame.offset()),
             folder: frame.path().and_then(Path::parent).map(Path::to_path_buf),
         };
-        let listed = frame.chunks().and_then(|chunks| self.list(&listed, chunks, heading));
-        if let Err(error) = listed {
-            self.fail(location.failure(error));
-        }
+        Ok(frame.chunks().and_then(|chunks| self.list(&listed, chunks, heading))?)
     }
 
     fn list(
@@ -226,6 +275,7 @@ impl<'p> ChunkList<'p> {
             }
             if self.lines.len() > LINES_LEN {
                 let listed = self.end();
+                self.passes += 1;
                 if (self.pass)(listed).is_break() {
                     return Ok(());
                 }
@@ -325,6 +375,7 @@ fn read(
                 let special = header.as_ref().and_then(|header| header.special);
                 (special.map_or("stored", SpecialValue::name), header, None)
             }
+            Err(error) if error.kind() == ErrorKind::Changing => return Err(error),
             Err(error) => match error.finding().map(Finding::code) {
                 Some(FindingCode::ChunkFile) => ("missing", None, Some(error.into())),
                 Some(_) => ("damaged", None, Some(error.into())),

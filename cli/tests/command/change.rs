@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::fs;
 
-use crate::run::{as_on_linux, objects, run, screen, snapshot, text};
+use crate::run::{as_on_linux, objects, run, screen, snapshot, text, transcript};
 use b2nd_frame::{Frame, check};
-use b2nd_lab::data;
+use b2nd_lab::{copy_tree, data};
 
 /// A folder with copies of real files.
 fn copies() -> tempfile::TempDir {
@@ -158,7 +158,7 @@ fn a_lock_that_another_process_holds_is_respected_and_a_dry_run_takes_none() {
     for arguments in
         [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
     {
-        let output = run(folder.path(), arguments);
+        let output = run(folder.path(), &[arguments, &["--no-wait"]].concat());
         let expected = "b2nd: int32_3x5.b2nd: another process holds the lock int32_3x5.b2nd.b2lock\n";
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), expected));
         let output = run(folder.path(), &[arguments, &["--dry-run"]].concat());
@@ -380,4 +380,33 @@ fn vlmetalayers_are_set_and_removed() {
     assert!(set(&["--remove-vlmeta", "scan"]).status.success());
     assert_eq!(values(), "[]");
     snapshot("set_vlmeta", &screens);
+}
+
+#[test]
+fn a_command_says_which_indexes_are_no_longer_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for name in ["a.b2nd", "b.b2nd", "c.b2nd"] {
+        fs::copy(data().join("indexed/array.b2nd"), at(name)).unwrap();
+    }
+    copy_tree(&data().join("indexed/table"), &at("table"));
+    let mut damaged = fs::read(at("a.b2nd")).unwrap();
+    let start = Frame::parse(&damaged).unwrap().header().header_len;
+    damaged[start..start + 16].fill(0xff);
+    fs::write(at("damaged.b2nd"), damaged).unwrap();
+    let dtype = "[('a', '<f8'), ('b', '<u8')]";
+    let commands = [
+        &["set", "--dry-run", "a.b2nd", "--dtype", dtype][..],
+        &["set", "a.b2nd", "--dtype", dtype],
+        &["set", "b.b2nd", "--vlmeta", "unit=1"],
+        &["rewrite", "b.b2nd", "new.b2nd"],
+        &["rewrite", "b.b2nd", "b.b2nd", "--shape", "99"],
+        &["convert", "c.b2nd", "copy.b2nd"],
+        &["convert", "--append", "0", "c.b2nd", "c.b2nd"],
+        &["convert", "c.b2nd", "copy.npy"],
+        &["salvage", "damaged.b2nd", "saved.b2nd"],
+        &["set", "table/_cols/x.b2nd", "--dtype", "<i8"],
+        &["convert", "--append", "0", "table/_cols/x.b2nd", "table/_cols/x.b2nd"],
+    ];
+    snapshot("outdated", &transcript(folder.path(), &commands));
 }

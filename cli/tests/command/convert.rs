@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use b2nd_frame::{Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder, Severity};
-use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
@@ -51,6 +50,19 @@ fn an_array_becomes_the_file_that_numpy_writes_and_an_array_again() {
     let stdin = run_with(&file, folder.path(), &["convert", "-", "stdin.b2nd"]);
     assert!(stdin.status.success());
     assert_eq!(fs::read(at("stdin.b2nd")).unwrap(), fs::read(at("again.b2nd")).unwrap());
+}
+
+#[test]
+fn a_filter_that_python_blosc2_cannot_open_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("large.npy"), npy(&header("'|V128'", "(4,)"), &[7; 512])).unwrap();
+    let mut shown = String::new();
+    for filters in ["shuffle,bytedelta", "bitshuffle:128", "trunc_prec:-10", "shuffle,bytedelta:64"] {
+        let output = run(folder.path(), &["convert", "--filters", filters, "large.npy", "large.b2nd"]);
+        writeln!(shown, "$ b2nd convert --filters {filters} large.npy large.b2nd\n{}", screen(&output))
+            .unwrap();
+    }
+    snapshot("convert_filters", &shown);
 }
 
 #[test]
@@ -242,7 +254,7 @@ fn all_files_of_a_folder_are_converted_into_another_one() {
 }
 
 #[test]
-fn bytes_after_the_items_and_a_level_that_zstd_does_not_have_are_said() {
+fn bytes_after_the_items_are_said() {
     let folder = tempfile::tempdir().unwrap();
     let two = [npy(&header("'<i4'", "(3, 5)"), &items()), npy(&header("'|u1'", "()"), b"1")].concat();
     fs::write(folder.path().join("two.npy"), &two).unwrap();
@@ -250,16 +262,27 @@ fn bytes_after_the_items_and_a_level_that_zstd_does_not_have_are_said() {
     let rest = two.len() - npy(&header("'<i4'", "(3, 5)"), &items()).len();
     assert_eq!(
         text(&output.stderr),
-        format!(
-            "b2nd: --level 7: zstd compresses as at level 4, the highest one that this program has\n\
-             b2nd: two.npy: the {rest} bytes after the items are not converted\n"
-        )
+        format!("b2nd: two.npy: the {rest} bytes after the items are not converted\n")
     );
     assert_eq!(read(&folder.path().join("two.b2nd")), items());
-    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    fs::write(folder.path().join("a.b2nd"), file).unwrap();
-    let output = run(folder.path(), &["convert", "--codec", "lz4", "--level", "9", "a.b2nd", "b.b2nd"]);
-    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+}
+
+#[test]
+fn a_level_is_recorded_and_means_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers: Vec<u8> = (0..60_000_u32).flat_map(|number| (number * number / 7).to_le_bytes()).collect();
+    fs::write(folder.path().join("a.npy"), npy(&header("'<i4'", "(60000,)"), &numbers)).unwrap();
+    let lengths = ["0", "1", "5", "9"].map(|level| {
+        let name = format!("{level}.b2nd");
+        let output = run(folder.path(), &["convert", "--level", level, "a.npy", &name]);
+        assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+        let path = folder.path().join(&name);
+        assert!(read(&path) == numbers, "level {level}");
+        let bytes = fs::read(&path).unwrap();
+        assert_eq!(Frame::parse(&bytes).unwrap().header().level.to_string(), level);
+        bytes.len()
+    });
+    assert!(lengths.is_sorted_by(|low, high| low > high), "{lengths:?}");
 }
 
 /// A file of a few hundred bytes must not make the command allocate memory for all items of its chunks.

@@ -19,6 +19,7 @@ mod questions;
 mod remote;
 mod run;
 mod salvage;
+mod scarce;
 mod server;
 mod terminal;
 mod values;

@@ -7,15 +7,15 @@ use std::io::{Read, Seek};
 use b2nd_chunk::ChunkHeader;
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
-use crate::check::chunk_data::{self, NotDecompressed};
+use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
 use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
 use crate::check::unowned;
 use crate::chunk::chunk_rules::{
-    ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong,
+    ChunkRules, about, damaged, list, lost_page, not_a_chunk, with_false_dictionary, wrong,
 };
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::chunk::hole::{MARK_LEN, hole_len};
+use crate::chunk::expansion::NotDecompressed;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
@@ -59,7 +59,7 @@ fn walk<R: Read + Seek>(
 ) -> Result<ChunkFindings, Error> {
     let header = frame.header().clone();
     let mut scan = ChunkScan::new(frame, depth);
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     if header.is_sparse() && chunks.frame.directory().is_none() {
         return Err(Error::unsupported(
             "the chunk files of a sparse frame are read only from a folder; open the frame by its path",
@@ -331,11 +331,7 @@ impl ChunkScan {
             return Ok(None);
         }
         let (start, end) = (header.header_len as u64, index_start(header));
-        unowned::bytes(&self.spans, start, end, |start| {
-            // `start` is the offset of bytes that no chunk uses. They may be fewer than a mark has. But the chunk index
-            // follows the chunks, so this read does not go beyond the end of the file.
-            frame.read_range(start, MARK_LEN as u64).map(|bytes| hole_len(&bytes))
-        })
+        unowned::bytes(&self.spans, start, end, |at, len| frame.read_range(start.saturating_add(at), len))
     }
 
     /// The finding for a frame whose chunks have different sizes, if the decompressed sizes do not add up to `nbytes`.
@@ -361,14 +357,22 @@ fn check_data<R: Read + Seek>(
         return Ok(());
     }
     let checked = match chunk_data::check_methods(header) {
-        Ok(()) => match chunks.bytes(entry, 0, header.cbytes as u64)? {
-            Some(chunk) => chunk_data::check(header, &chunk.bytes),
-            None => Ok(()),
+        Ok(()) => match chunks.bytes(entry, 0, (header.cbytes + ChunkHeader::MAX_LEN) as u64)? {
+            Some(read) => {
+                let at = chunks.offset_in_file(entry);
+                let (chunk, after) = read.bytes.split_at_checked(header.cbytes).unwrap_or((&read.bytes, &[]));
+                if chunk_data::ends_in_zeros(chunk, after, at) {
+                    Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
+                } else {
+                    chunk_data::check(header, chunk, at)
+                }
+            }
+            None => Ok(None),
         },
-        refused => refused,
+        Err(refused) => Err(refused),
     };
     match checked {
-        Ok(()) => {}
+        Ok(page) => findings.extend(page.map(|at| lost_page(entry, at))),
         Err(NotDecompressed::Damaged(why)) => {
             findings.push(damaged(entry, &why));
         }
@@ -400,7 +404,7 @@ mod tests {
     fn files_that_cannot_be_found_take_no_memory() {
         let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
         let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
-        let (mut chunks, mut findings) = (frame.chunks().unwrap(), ChunkFindings::default());
+        let (mut chunks, mut findings) = (frame.open_chunks().unwrap(), ChunkFindings::default());
         for number in [0, 1, 100, 101] {
             let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
             assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);

@@ -21,7 +21,7 @@ pub(super) fn check<R: Read + Seek>(
     report: &mut Report,
 ) -> Result<(), Error> {
     let mut end = None;
-    match frame.trailer() {
+    match frame.read_trailer() {
         Ok(trailer) => {
             end = Some(trailer.offset());
             report.findings.extend(trailer_rules::check(frame.header(), &trailer));

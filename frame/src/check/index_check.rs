@@ -49,7 +49,7 @@ pub(super) fn check<R: Read + Seek>(
 
 fn scan<R: Read + Seek>(frame: &mut Frame<R>, progress: &mut Progress<'_>) -> Result<IndexScan, Error> {
     let header = frame.header().clone();
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     let mut scan = IndexScan::default();
     // If all entries are equal, two of them are enough: the second entry shows whether an offset is repeated.

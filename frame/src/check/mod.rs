@@ -45,7 +45,8 @@ mod vlmeta_values;
 /// Blosc2 has no checksums, so a check finds only contradictions. (The members of a zip file do have a checksum, which
 /// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) A check cannot find
 ///
-/// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
+/// - damage in compressed bytes that the codec does not detect, except a page of zeros
+///   ([`LostPage`](FindingCode::LostPage)), and any damage in uncompressed bytes;
 /// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;
 /// - a wrong shape or chunk shape of an array without items;
 /// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use crate::chunk::hole::{outside_holes, recorded_holes};
 use crate::chunk_file::name;
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -11,22 +12,21 @@ use crate::finding::{Finding, Place};
 use crate::index::index_rules::{ChunkSpan, gaps};
 
 /// The finding for bytes of the frame between `start` and `end` that are in no span. The spans must be sorted by start.
-/// Marked holes are not reported. `hole` returns the length of the marked hole at an offset, if there is one.
+/// Recorded holes are not reported. `read` reads the frame; it gets an offset after `start` and a length.
 pub(super) fn bytes(
     spans: &[ChunkSpan],
     start: u64,
     end: u64,
-    mut hole: impl FnMut(u64) -> Result<Option<u64>, Error>,
+    read: impl FnMut(u64, u64) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<Finding>, Error> {
+    let gaps: Vec<_> = gaps(spans, start, end).map(|(at, len)| at - start..at - start + len).collect();
+    // The last record is nearly always in the last gap.
+    let holes = recorded_holes(gaps.iter().rev().map(|gap| gap.end), read)?;
     let (mut first, mut count) = (None, 0);
-    for (mut start, mut len) in gaps(spans, start, end) {
-        while len > 0 {
-            let Some(hole) = hole(start)?.filter(|&hole| hole <= len) else { break };
-            start += hole;
-            len -= hole;
-        }
-        first = first.or((len > 0).then_some(start));
-        count += len;
+    for gap in gaps {
+        let (first_here, count_here) = outside_holes(gap, &holes);
+        first = first.or(first_here.map(|at| start + at));
+        count += count_here;
     }
     let text = match count {
         1 => "1 byte belongs to no entry of the chunk index".into(),
@@ -63,21 +63,13 @@ mod tests {
         let found = |ranges: &[(u64, u64)]| {
             let spans: Vec<_> =
                 ranges.iter().map(|&(start, end)| ChunkSpan { start, end, number: 0 }).collect();
-            // In this test, a marked hole of 5 bytes begins at offset 10. The mark at offset 50 claims a hole of 100
-            // bytes. No gap between chunks is so long, so this mark is ignored.
-            let hole = |start| {
-                Ok(match start {
-                    10 => Some(5),
-                    50 => Some(100),
-                    _ => None,
-                })
-            };
-            let finding = bytes(&spans, 10, 100, hole).unwrap()?;
+            let no_record = |_, _| Ok(Vec::new());
+            let finding = bytes(&spans, 10, 100, no_record).unwrap()?;
             finding.offset().zip(finding.found())
         };
         assert_eq!(found(&[(10, 50), (50, 100)]), None);
-        assert_eq!(found(&[]), Some((15, 85)));
-        assert_eq!(found(&[(20, 50), (50, 100)]), Some((15, 5)));
+        assert_eq!(found(&[]), Some((10, 90)));
+        assert_eq!(found(&[(20, 50), (50, 100)]), Some((10, 10)));
         assert_eq!(found(&[(10, 50), (51, 90)]), Some((50, 11)));
         // Bytes that two chunks share are not reported here.
         assert_eq!(found(&[(10, 80), (20, 30), (80, 100)]), None);

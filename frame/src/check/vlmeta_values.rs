@@ -12,7 +12,7 @@ use crate::trailer::trailer_rules::{embed_list, value};
 /// Decompresses and checks the value of each vlmetalayer. If the trailer itself is damaged, nothing is done here,
 /// because the check of the frame has already reported this.
 pub(super) fn check<R: Read + Seek>(frame: &mut Frame<R>, report: &mut Report) -> Result<(), Error> {
-    let trailer = match frame.trailer() {
+    let trailer = match frame.read_trailer() {
         Err(error) if error.kind() == ErrorKind::Malformed => return Ok(()),
         trailer => trailer?,
     };

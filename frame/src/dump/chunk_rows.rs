@@ -69,7 +69,7 @@ impl<R: Read + Seek> Frame<R> {
                     }
                 }
                 Err(error) => {
-                    result = Err(error);
+                    result = chunks.or_changing(Err(error));
                     break;
                 }
             }

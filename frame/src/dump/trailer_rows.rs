@@ -45,7 +45,8 @@ impl<R: Read + Seek> Frame<R> {
         let end = self.last_bytes(END_LEN)?;
         let (bytes, fault) = match length(self.header(), &end) {
             Ok(length) => (self.last_bytes(length)?, None),
-            Err(error) => (end, Some(error.into_finding()?)),
+            // A fault has a row, unless a writer may have caused it.
+            Err(error) => (end, Some(self.or_changing(error).into_finding()?)),
         };
         // An error only means that the function returned `Break`.
         let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));

@@ -2,9 +2,10 @@
 
 use core::fmt;
 use core::ops::Range;
+use core::time::Duration;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
 use b2nd_chunk::{Codec, Compressor, SpecialValue};
@@ -13,13 +14,16 @@ use b2nd_serde::{Geometry, Layout, Meta, to_vec};
 use serde::Serialize;
 
 use crate::check::Check;
-use crate::chunk::entry::{ChunkEntry, ChunkPlace, EntryValue, index_start};
-use crate::chunk::expansion::{expansion_limit, zeroed};
-use crate::chunk::hole::{MARK_LEN, mark};
+use crate::chunk::expansion::zeroed;
+use crate::chunk::hole::{MAX_HOLES, START};
 use crate::chunk_file;
-use crate::edit::attributes::{OldFrame, keep};
-use crate::edit::change::{no_array, overwrite};
+use crate::edit::change::no_array;
+use crate::edit::commit::{Commit, Committed};
+use crate::edit::old_chunks::{OldChunks, check_count, entry_value};
+use crate::edit::pending_chunks::PendingChunks;
 use crate::edit::rewritten::section;
+use crate::edit::table_column::refuse_column;
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
 use crate::header::fields::{Generation, HeaderField};
@@ -28,11 +32,12 @@ use crate::header::header_builder::HeaderBuilder;
 use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
-use crate::read::lock::ExclusiveLock;
-use crate::read::source::read_up_to;
+use crate::read::chunks::Chunks;
+use crate::read::frame_state::FrameState;
+use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
-use crate::write::destination::{Destination, NewFrame};
+use crate::write::destination::Destination;
 use crate::write::frame_builder::vlmetalayer_chunk;
 use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
 use crate::write::frame_writer::FrameWriter;
@@ -41,8 +46,8 @@ use crate::write::output::Output;
 /// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// Holes are bytes of the file that the frame no longer uses. If all holes together have at most this number of bytes,
-/// they are no reason for a commit to write a new file.
+/// If all holes of a frame together have at most this number of bytes, they are no reason for a commit to write a new
+/// file.
 const MIN_HOLES: u64 = 1 << 16;
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
@@ -52,25 +57,45 @@ const MIN_HOLES: u64 = 1 << 16;
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
-/// frame, and then the header in a single write. The bytes of the old chunks, index and trailer become holes.
-/// [`check`](crate::check()) recognizes holes, and [`cbytes`](crate::Header::cbytes) includes them. In three cases, a
-/// commit instead writes a new file, which replaces the old file:
+/// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index and
+/// trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
+/// [`cbytes`](crate::Header::cbytes) includes. So a program that has the old array open can go on reading it. In four
+/// cases, a commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
+/// - The length of the header changes, as with [stale bytes](crate::Array::stale_tail) after the array's metalayer, which
+///   the new header does not have.
 /// - The array's metalayer is not within the first 4 KiB of the file.
 /// - The array is empty before or after the commit.
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
-/// The lock of C-Blosc2 is held until the `ArrayUpdate` is dropped. A program that has the array open without locks, as
-/// is usual with python-blosc2, sees the new array after a commit to a contiguous frame. In a sparse frame, the program
-/// may miss the commit, and look for the old file of a replaced chunk until it opens the array again. Usually that file
-/// does not exist any more, so the program gets an error. But a later commit can give the same number to a new file,
-/// and then the program can get the items of another chunk. This is rare: new files get higher numbers than the
-/// existing files, until the numbers become too high for C-Blosc2.
+/// # Several processes
+///
+/// The file is locked until the `ArrayUpdate` is dropped, so the writers of this crate exclude each other, in all
+/// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the lock of that file is held too. **C-Blosc2 and
+/// python-blosc2 lock only if they are asked to.** A program that changes the frame without that lock at the same time can
+/// damage it; a commit notices most such changes before it writes the header, and fails with
+/// [`Changing`](crate::ErrorKind::Changing).
+///
+/// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a contiguous
+/// frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for the old file
+/// of a replaced chunk until it opens the array again.
+///
+/// # Indexes of python-blosc2
+///
+/// python-blosc2 can compute indexes from the items of an array (`create_index`), and keeps them in a vlmetalayer
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
+/// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
+/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed, and so are the results of queries that
+/// python-blosc2 4.2 and 4.3 kept. A process of python-blosc2 that has used an index before the commit keeps it in
+/// memory, and does not see the mark.
+///
+/// # Compression and memory
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
-/// only decompresses, lz4 is used instead.
+/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks are in memory, compressed; at most 64 MiB of
+/// them, or one chunk, are decompressed.
 ///
 /// ```
 /// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
@@ -100,7 +125,8 @@ pub struct ArrayUpdate {
     path: PathBuf,
     /// The frame as it is in the file.
     frame: Frame<()>,
-    lock: Option<ExclusiveLock>,
+    state: FrameState,
+    lock: WriterLock,
     compressor: Compressor,
     typesize: usize,
     /// The array's metalayer with the new shape.
@@ -109,10 +135,11 @@ pub struct ArrayUpdate {
     /// For each chunk of the new shape, its number in the file, or `NEW` if the chunk is not in the file. A `NEW` chunk
     /// that is not in `pending` is all zeros.
     origins: Vec<u64>,
-    /// The changed chunks, decompressed, by their numbers in the new shape.
-    pending: BTreeMap<u64, Vec<u8>>,
+    pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Why the items must not change.
+    refusal: Option<String>,
     is_changed: bool,
 }
 
@@ -127,12 +154,41 @@ impl ArrayUpdate {
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
     ///   [`Rewrite`](crate::Rewrite) converts), or a codec or filters that this crate cannot apply.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
-    /// - [`Locked`](crate::ErrorKind::Locked) if another process has the lock of the frame.
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_patiently(path, Duration::ZERO)
+    }
+
+    /// Opens an array to change it. If another writer has the frame, waits for it, for at most `patience`.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`open`](Self::open).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::{ArrayUpdate, ErrorKind};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let first = ArrayUpdate::open(&path)?;
+    /// let error = ArrayUpdate::open_patiently(&path, Duration::from_millis(20)).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Locked);
+    ///
+    /// drop(first);
+    /// assert!(ArrayUpdate::open_patiently(&path, Duration::from_secs(60)).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_patiently(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
+        let path = path.as_ref();
+        // This header may be that of the frame before the change that this call waits for. Only the frame type is taken
+        // from it, which no writer changes in place.
+        let unlocked = Frame::open(path)?;
+        let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
+        let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
         let mut frame = Frame::open(path)?;
-        let path = frame.path().ok_or_else(no_array)?.to_path_buf();
-        let lock = ExclusiveLock::take(&path, frame.header().is_sparse())?;
         if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
@@ -152,18 +208,15 @@ impl ArrayUpdate {
             params.codec = Codec::LZ4;
         }
         let compressor = Compressor::new(params).map_err(Error::unsupported)?;
-        let limit = expansion_limit(frame.header().frame_len);
-        if sizes.nchunks.saturating_mul(size_of::<u64>() as u64) > limit {
-            let nchunks = sizes.nchunks;
-            return Err(Error::too_large(format_args!(
-                "{nchunks} chunks are too many for a frame of this length"
-            )));
-        }
-        let layers = frame.trailer()?;
+        check_count(sizes.nchunks, frame.header().frame_len)?;
+        let layers = frame.read_trailer()?;
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
+        let refusal = refuse_column(&header_path).err().map(|error| error.to_string());
         Ok(Self {
-            path,
+            path: header_path,
+            refusal,
+            state: FrameState::of(&mut frame)?,
             frame: frame.map_reader(drop),
             lock,
             compressor,
@@ -171,7 +224,7 @@ impl ArrayUpdate {
             meta,
             origins: (0..geometry.nchunks()).collect(),
             geometry,
-            pending: BTreeMap::new(),
+            pending: PendingChunks::default(),
             vlmetalayers,
             is_changed: false,
         })
@@ -188,26 +241,48 @@ impl ArrayUpdate {
         crate::slice::ndarray_items::is_swapped::<T>(Some(&self.meta), self.typesize, "written from")
     }
 
-    /// Writes the items of a region, in C order. The chunks of the region stay in memory until the next
-    /// [`flush`](Self::flush).
+    /// Writes the items of a region, in C order.
     ///
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
-    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed. After an
-    /// error, nothing is changed.
+    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
+    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. After
+    /// an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
-        let parts = self.geometry.chunks_in(region).map_err(Error::geometry)?;
-        let numbers: Vec<_> = parts.map(|part| (part.number(), is_whole(&part))).collect();
-        // `load` comes before the first change, because it can fail.
-        self.load(&numbers)?;
-        let Self { geometry, typesize, pending, .. } = self;
-        for part in geometry.chunks_in(region).map_err(Error::geometry)? {
-            if let Some(chunk) = pending.get_mut(&part.number()) {
-                part.gather(items, *typesize, chunk).map_err(Error::geometry)?;
+        self.check_refusal()?;
+        let (geometry, typesize) = (self.geometry.clone(), self.typesize);
+        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
+        let gather =
+            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
+        // All that can fail comes before the first change.
+        let mut changed = PendingChunks::default();
+        let mut frame =
+            self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
+        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
+        for part in parts.clone() {
+            let (number, is_complete) = (part.number(), is_whole(&part));
+            if self.pending.is_open(number) {
+                continue;
+            }
+            let mut chunk = if is_complete {
+                zeroed(self.chunk_nbytes())?
+            } else {
+                self.items_of(number, chunks.as_mut())?
+            };
+            gather(&part, &mut chunk)?;
+            changed.insert(number, chunk, is_complete, &mut self.compressor)?;
+        }
+        self.pending.make_room(&changed, &mut self.compressor)?;
+        for part in parts {
+            if let Some(chunk) = self.pending.open_mut(part.number()) {
+                gather(&part, chunk)?;
             }
         }
+        self.pending.extend(changed);
+        mark_stale(&mut self.vlmetalayers);
         self.is_changed = true;
         Ok(())
     }
@@ -256,6 +331,7 @@ impl ArrayUpdate {
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table, as with [`write`](Self::write).
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
         let before = self.geometry.clone();
@@ -264,6 +340,7 @@ impl ArrayUpdate {
         // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
         let sizes = Sizes::new(&meta, self.typesize)?;
         NewIndex::new(sizes.nchunks)?;
+        self.check_refusal()?;
         let grown = |&(old, new): &(u64, u64)| {
             let ends = before.chunk(old).zip(after.chunk(new));
             ends.is_some_and(|(old, new)| {
@@ -275,29 +352,34 @@ impl ArrayUpdate {
         // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
         // still hold old items in the places of the new items. So only the items within the old shape are copied, into
         // a chunk of zeros.
-        self.load(&grown.iter().map(|&(old, _)| (old, false)).collect::<Vec<_>>())?;
+        let mut changed = PendingChunks::default();
+        let mut frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
+        let mut chunks = frame.as_mut().map(Frame::chunks).transpose()?;
         for (old, _) in grown {
-            let zeros = zeroed(self.chunk_nbytes())?;
-            if let (Some(part), Some(chunk)) = (before.chunk(old), self.pending.get_mut(&old)) {
-                let items = std::mem::replace(chunk, zeros);
-                copy_items(&part, self.typesize, &items, chunk);
-            }
+            let Some(part) = before.chunk(old) else { continue };
+            let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
+            copy_items(&part, self.typesize, &items, &mut chunk);
+            changed.insert(old, chunk, false, &mut self.compressor)?;
         }
         let mut origins = Vec::new();
         let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
         origins.try_reserve_exact(count).map_err(Error::too_large)?;
         origins.resize(count, NEW);
-        let mut pending = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
         for (old, new) in kept {
             if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
                 *to = from;
             }
-            if let Some(chunk) = self.pending.remove(&old) {
-                pending.insert(new, chunk);
+            if changed.contains(old) || self.pending.contains(old) {
+                numbers.insert(old, new);
             }
         }
+        self.pending.make_room(&changed, &mut self.compressor)?;
+        self.pending.extend(changed);
+        self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
+        mark_stale(&mut self.vlmetalayers);
         self.geometry = after.clone();
-        (self.meta, self.origins, self.pending, self.is_changed) = (meta, origins, pending, true);
+        (self.meta, self.origins, self.is_changed) = (meta, origins, true);
         Ok(())
     }
 
@@ -340,28 +422,25 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated.
-    ///
-    /// - [`Changing`](crate::ErrorKind::Changing) if another process has changed the frame.
+    /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
+    ///   opened, and holds its lock.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
+    ///
+    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
+    /// repeated. There is one exception: if the write of the header fails, which is the last step, then the header may be
+    /// the old one or the new one.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
         }
-        let mut frame = self.opened()?;
+        let mut frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
-        let mut old = OldChunks::read(&mut frame, &self.kept())?;
-        if self.frame.header().is_sparse() {
-            let too_high: Vec<_> = old.files().filter(|&(_, file)| is_too_high(file, old.nbytes)).collect();
-            if !too_high.is_empty() {
-                // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the
-                // file only if the number is at least 32 below the stored size of all chunks. If the unchanged chunks
-                // have few bytes in total, some of their file numbers may be too high. Such chunks are treated as
-                // changed, so they get files with other numbers.
-                self.load(&too_high.iter().map(|&(number, _)| (number, false)).collect::<Vec<_>>())?;
-                old = OldChunks::read(&mut frame, &self.kept())?;
+        let mut old = self.read_old(&mut frame)?;
+        let (frame, state) = if self.frame.header().is_sparse() {
+            if self.move_files_too_high(&mut frame, &old)? {
+                old = self.read_old(&mut frame)?;
             }
             self.flush_sparse(frame, plan, &old)
         } else if self.is_in_place(&frame, &plan, &old) {
@@ -370,17 +449,31 @@ impl ArrayUpdate {
             self.flush_to_new_file(frame, plan)
         }?;
         // The next commit starts from the file as it is now.
-        self.frame = Frame::open(&self.path)?.map_reader(drop);
+        (self.frame, self.state) = (frame, state);
         self.origins = (0..self.geometry.nchunks()).collect();
-        self.pending.clear();
+        self.pending = PendingChunks::default();
         self.is_changed = false;
         Ok(())
     }
 
-    /// Opens the frame again. Fails if the frame has changed.
-    fn opened(&self) -> Result<Frame, Error> {
+    /// Opens the frame again, if one of these chunks must be read from it. Fails if the header has changed.
+    fn opened_for(&self, mut numbers: impl Iterator<Item = u64>) -> Result<Option<Frame>, Error> {
+        if !numbers.any(|number| self.origin(number).is_some()) {
+            return Ok(None);
+        }
         let frame = Frame::open(&self.path)?;
-        if frame.header_bytes() == self.frame.header_bytes() { Ok(frame) } else { Err(Error::changing(None)) }
+        let is_same = frame.header_bytes() == self.frame.header_bytes();
+        if is_same { Ok(Some(frame)) } else { Err(Error::changing(None)) }
+    }
+
+    /// The number in the file of a chunk that has not been changed.
+    fn origin(&self, number: u64) -> Option<u64> {
+        place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
+    }
+
+    /// Fails if the items must not change.
+    fn check_refusal(&self) -> Result<(), Error> {
+        self.refusal.as_ref().map_or(Ok(()), |why| Err(Error::unsupported(why)))
     }
 
     fn chunk_nbytes(&self) -> usize {
@@ -389,36 +482,29 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// Adds the chunks with these numbers to `pending`, decompressed. If the `bool` of a chunk is true, all its items
-    /// will be overwritten. Such a chunk is not read, and is added as zeros.
-    fn load(&mut self, numbers: &[(u64, bool)]) -> Result<(), Error> {
-        if numbers.iter().all(|(number, _)| self.pending.contains_key(number)) {
-            return Ok(());
+    /// The items of a chunk of the new shape. `chunks` are those of the file, if they are needed.
+    fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
+        if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
+            return Ok(items);
         }
-        let mut frame = self.opened()?;
-        let mut chunks = frame.chunks()?;
-        for &(number, is_overwritten) in numbers {
-            if self.pending.contains_key(&number) {
-                continue;
-            }
-            let origin = place(&self.origins, number).filter(|&origin| origin != NEW && !is_overwritten);
-            let entry = origin.map(|origin| chunks.get(origin)).transpose()?.flatten();
-            let chunk = match entry {
-                Some(entry) => chunks.decompressed(&entry)?,
-                None => zeroed(self.chunk_nbytes())?,
-            };
-            self.pending.insert(number, chunk);
+        let Some((origin, chunks)) = self.origin(number).zip(chunks) else {
+            return zeroed(self.chunk_nbytes());
+        };
+        match chunks.get(origin)? {
+            Some(entry) => chunks.decompressed(&entry),
+            None => zeroed(self.chunk_nbytes()),
         }
-        Ok(())
+    }
+
+    fn read_old(&self, frame: &mut Frame) -> Result<OldChunks, Error> {
+        let kept = self.kept();
+        OldChunks::read(frame, |number| kept.get(&number).copied())
     }
 
     /// Returns a map of the unchanged chunks, from the number in the file to the new number.
     fn kept(&self) -> BTreeMap<u64, u64> {
-        let numbered = (0..).zip(self.origins.iter().copied());
-        numbered
-            .filter(|(number, origin)| *origin != NEW && !self.pending.contains_key(number))
-            .map(|(number, origin)| (origin, number))
-            .collect()
+        let numbers = 0..self.origins.len() as u64;
+        numbers.filter_map(|number| Some((self.origin(number)?, number))).collect()
     }
 
     /// The header, trailer and index of the new frame, without its chunks.
@@ -449,109 +535,81 @@ impl ArrayUpdate {
     /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
     fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
         let header = self.frame.header();
-        let holes = header.frame_len.saturating_sub(header.header_len as u64).saturating_sub(old.nbytes);
         let array_end =
             frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
         // A frame without items has no index, but a commit after the end of the frame needs an old and a new index.
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
-        has_index && array_end <= PAGE_LEN && holes <= old.nbytes.max(MIN_HOLES)
-    }
-
-    /// Calls `keep` once, to pass all unchanged chunks to the writer. Then writes the changed chunks. All other chunks
-    /// become zeros.
-    fn write_chunks<W: Write + Seek>(
-        &mut self,
-        writer: &mut FrameWriter<W>,
-        mut keep: impl FnMut(&mut FrameWriter<W>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        keep(writer)?;
-        let mut compressed = Vec::new();
-        for (&number, chunk) in &self.pending {
-            self.compressor.compress_into(chunk, &mut compressed).map_err(Error::too_large)?;
-            writer.write_compressed(number, &compressed)?;
-        }
-        writer.fill_missing(SpecialValue::Zeros)
+        // The chunks follow the header, so they would have to move if the header got another length.
+        let is_same_len = plan.header_len() == header.header_len as u64;
+        let holes = old.hole_record(self.frame.header());
+        let is_small = holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES;
+        has_index && is_same_len && array_end <= PAGE_LEN && is_small
     }
 
     /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
-    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
-        let path = self.path.clone();
-        let unwritable = |error| Error::io("write", &path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(&path).map_err(unwritable)?;
-        self.check_end(&mut file)?;
-        let output = Output::behind(
-            file.try_clone().map_err(unwritable)?,
-            header_len,
-            frame_len - header_len,
-            path.clone(),
-        );
-        let mut writer = FrameWriter::new(output, plan);
-        let written = self
-            .write_chunks(&mut writer, |writer| {
-                // If this process is killed before the header is written, the bytes of this commit remain after the end
-                // of the frame. The next commit recognizes these bytes by the mark written here, and removes them.
-                writer.put_hole(&mark(MARK_LEN as u64))?;
-                old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
-            })
-            .and_then(|()| writer.finish_behind());
-        let header = written.and_then(|header| file.sync_all().map_err(unwritable).map(|()| header));
-        // After an error, the new bytes after the end of the frame are removed. If that fails too, these bytes do no
-        // harm, because the old frame is complete without them.
-        let header = header.inspect_err(|_| drop(file.set_len(frame_len)))?;
-        if let Some(lock) = &mut self.lock {
-            lock.raise_counter()?;
-        }
-        // This is one write within a page, so a killed process leaves the old header or the new header, and no mixture.
-        overwrite(&mut file, self.frame.header_bytes(), &header).map_err(unwritable)?;
-        // Marks the holes. The commit is already complete, so errors are ignored: a hole without a mark only causes a
-        // warning of `check`.
-        let index = index_start(self.frame.header());
-        for (start, len) in old.gone.iter().copied().chain([(index, frame_len - index)]) {
-            let _ = file.seek(SeekFrom::Start(start)).and_then(|_| file.write_all(&mark(len)));
-        }
-        Ok(())
-    }
-
-    /// Removes the bytes of a killed commit after the end of the frame, and checks that the frame is the whole file.
-    fn check_end(&self, file: &mut File) -> Result<(), Error> {
-        let frame_len = self.frame.header().frame_len;
-        if self.frame.check_same(&self.path)? > frame_len {
-            let unreadable = |error| Error::io("read", &self.path, error);
-            let mut start = Vec::new();
-            file.seek(SeekFrom::Start(frame_len))
-                .and_then(|_| read_up_to(file, MARK_LEN as u64, &mut start))
-                .map_err(unreadable)?;
-            if mark(MARK_LEN as u64).starts_with(&start) {
-                file.set_len(frame_len).map_err(|error| Error::io("write", &self.path, error))?;
-            }
-        }
-        self.frame.check_whole(&self.path)
+        let (path, holes) = (self.path.clone(), old.hole_record(self.frame.header()).to_bytes());
+        let Self { frame, state, lock, pending, compressor, .. } = self;
+        Commit { path: &self.path, frame, state, lock }.behind(|file| {
+            let output = Output::behind(file, header_len, frame_len - header_len, path);
+            let mut writer = FrameWriter::new(output, plan);
+            writer.put_hole(START)?;
+            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))?;
+            write_changed(&mut writer, pending, compressor)?;
+            writer.put_hole(&holes)?;
+            writer.finish_behind()
+        })
     }
 
     /// Writes the whole frame to a new file, which replaces the old file.
-    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<(), Error> {
+    fn flush_to_new_file(&mut self, mut frame: Frame, plan: Plan) -> Result<Committed, Error> {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
         let mut chunks = frame.chunks()?;
-        self.write_chunks(&mut writer, |writer| {
-            for (&origin, &number) in &kept {
-                let Some(entry) = chunks.get(origin)? else { continue };
-                match chunks.compressed(&entry)? {
-                    Some(chunk) => writer.put(number, [&chunk, &[]])?,
-                    None => writer.keep(number, entry_value(&entry, 0)?)?,
-                }
+        for (&origin, &number) in &kept {
+            let Some(entry) = chunks.get(origin)? else { continue };
+            match chunks.compressed(&entry)? {
+                Some(chunk) => writer.put(number, [&chunk, &[]])?,
+                None => writer.keep(number, entry_value(&entry, 0)?)?,
             }
-            Ok(())
-        })?;
+        }
+        write_changed(&mut writer, &mut self.pending, &mut self.compressor)?;
+        let header = writer.header()?;
         let new = writer.finish()?;
-        self.replace(frame, new)
+        self.commit().by_rename(frame, new, &header)
+    }
+
+    fn commit(&mut self) -> Commit<'_> {
+        Commit { path: &self.path, frame: &self.frame, state: &self.state, lock: &mut self.lock }
+    }
+
+    /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so that
+    /// they get new files. Returns whether there were any.
+    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if the
+    // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
+    // their file numbers may be too high.
+    fn move_files_too_high(&mut self, frame: &mut Frame, old: &OldChunks) -> Result<bool, Error> {
+        let too_high: Vec<_> = old
+            .files()
+            .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
+            .map(|(number, _)| number)
+            .collect();
+        let mut chunks = frame.chunks()?;
+        for &number in &too_high {
+            let origin = place(&self.origins, number).unwrap_or(NEW);
+            let entry = chunks.get(origin)?;
+            if let Some(chunk) = entry.map(|entry| chunks.compressed(&entry)).transpose()?.flatten() {
+                self.pending.insert_compressed(number, chunk);
+            }
+        }
+        Ok(!too_high.is_empty())
     }
 
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
-    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<(), Error> {
+    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
         // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
         // number of such a file. `taken` has the numbers of all these files.
@@ -561,12 +619,13 @@ impl ArrayUpdate {
             Destination::taken(&self.path)?.begin(false)?,
             directory.clone(),
             taken,
-            old.nbytes,
+            old.kept_nbytes,
+            true,
         );
         let mut writer = FrameWriter::new(output, plan);
-        let written = self.write_chunks(&mut writer, |writer| {
-            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))
-        });
+        let kept_chunks = old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry));
+        let written =
+            kept_chunks.and_then(|()| write_changed(&mut writer, &mut self.pending, &mut self.compressor));
         let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
         let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
             Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
@@ -582,81 +641,17 @@ impl ArrayUpdate {
                 let _ = fs::remove_file(directory.join(chunk_file::name(number)));
             }
         };
-        let renamed = written.and_then(|()| writer.finish()).and_then(|new| self.replace(frame, new));
-        renamed.inspect_err(|_| remove(&files))?;
+        let committed = written.and_then(|()| {
+            let header = writer.header()?;
+            let new = writer.finish()?;
+            self.commit().by_rename(frame, new, &header)
+        });
+        // `files` are new files of this commit, which no index refers to.
+        let committed = committed.inspect_err(|_| remove(&files))?;
+        // The new file is locked, so no other writer can refer to one of the old files meanwhile.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
-        Ok(())
+        Ok(committed)
     }
-
-    /// Gives the new file the attributes of the old file, and renames it to the path of the old file.
-    fn replace(&mut self, old: Frame, new: NewFrame) -> Result<(), Error> {
-        keep(&new, &OldFrame { source: self.path.clone(), is_in_place: true, is_sparse: false }, false);
-        new.sync()?;
-        self.frame.check_same(&self.path)?;
-        if let Some(lock) = &mut self.lock {
-            lock.raise_counter()?;
-        }
-        // The old file is closed before the rename, because some systems do not replace an open file.
-        drop(old);
-        new.rename().map(drop)
-    }
-}
-
-/// The chunks in the file, before a commit.
-struct OldChunks {
-    /// For each unchanged chunk, its number and its entry in the new index.
-    kept: Vec<(u64, EntryValue)>,
-    /// The stored size of the unchanged chunks.
-    nbytes: u64,
-    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk in the file or,
-    /// in a sparse frame, the number of its file.
-    gone: Vec<(u64, u64)>,
-}
-
-impl OldChunks {
-    /// For each unchanged stored chunk of a sparse frame, its new number and the number of its file.
-    fn files(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.kept.iter().filter_map(|&(number, entry)| match entry {
-            EntryValue::Stored(file) => Some((number, file)),
-            _ => None,
-        })
-    }
-
-    /// Reads the entries and headers of the chunks in the file. `kept` maps the old number of each unchanged chunk to
-    /// its new number.
-    fn read(frame: &mut Frame, kept: &BTreeMap<u64, u64>) -> Result<Self, Error> {
-        let header_len = frame.header().header_len as u64;
-        let mut old = Self { kept: Vec::new(), nbytes: 0, gone: Vec::new() };
-        let mut chunks = frame.chunks()?;
-        while let Some(entry) = chunks.next().transpose()? {
-            let len = chunks.header(&entry)?.map_or(0, |header| header.cbytes as u64);
-            let value = entry_value(&entry, header_len)?;
-            match (kept.get(&entry.number), entry.place) {
-                (Some(&number), _) => {
-                    old.kept.push((number, value));
-                    old.nbytes += len;
-                }
-                (None, ChunkPlace::Frame(place) | ChunkPlace::File(place)) => old.gone.push((place, len)),
-                (None, _) => {}
-            }
-        }
-        Ok(old)
-    }
-}
-
-/// The value of an entry in the index. Offsets are counted from the end of the header.
-fn entry_value(entry: &ChunkEntry, header_len: u64) -> Result<EntryValue, Error> {
-    Ok(match entry.place {
-        ChunkPlace::Frame(place) => EntryValue::Stored(place.saturating_sub(header_len)),
-        ChunkPlace::File(number) => EntryValue::Stored(number),
-        ChunkPlace::Special(special) => EntryValue::Special(special),
-        ChunkPlace::Invalid(value) => {
-            let number = entry.number;
-            return Err(Error::unsupported(format_args!(
-                "chunk {number} has the entry {value:#018x} in the chunk index, which is not valid"
-            )));
-        }
-    })
 }
 
 impl fmt::Debug for ArrayUpdate {
@@ -669,6 +664,16 @@ impl fmt::Debug for ArrayUpdate {
             .field("is_changed", is_changed)
             .finish_non_exhaustive()
     }
+}
+
+/// Writes the changed chunks. All chunks that are not written or kept become zeros.
+fn write_changed<W: Write + Seek>(
+    writer: &mut FrameWriter<W>,
+    pending: &mut PendingChunks,
+    compressor: &mut Compressor,
+) -> Result<(), Error> {
+    pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
+    writer.fill_missing(SpecialValue::Zeros)
 }
 
 /// Copies the items of a part of a chunk to the same places in another chunk.

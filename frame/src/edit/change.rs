@@ -1,14 +1,19 @@
 //! Changes the metalayers of a frame in its file.
 
 use core::fmt::Display;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use core::time::Duration;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
+use crate::chunk::hole::START;
 use crate::code::FindingCode;
+use crate::edit::commit::Commit;
+use crate::edit::new_trailer::NewTrailer;
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
 use crate::header::array::Array;
@@ -16,7 +21,7 @@ use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
-use crate::read::lock::ExclusiveLock;
+use crate::read::frame_state::FrameState;
 use crate::read::open::open_at_once;
 use crate::read::source::{available, read_up_to};
 
@@ -24,6 +29,13 @@ use crate::read::source::{available, read_up_to};
 ///
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
+///
+/// python-blosc2 may have computed indexes from the items, which a new shape or dtype makes wrong. Then the edit first
+/// writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header makes the
+/// change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so python-blosc2 does
+/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot be
+/// read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a new
+/// `chunks.b2frame` replaces the old one.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -47,6 +59,7 @@ pub struct Edit<'f, R> {
     shape: Option<Vec<i64>>,
     dtype: Option<String>,
     metalayers: Vec<(String, Vec<u8>)>,
+    patience: Duration,
 }
 
 impl<R> Frame<R> {
@@ -61,7 +74,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn edit(&mut self) -> Edit<'_, R> {
-        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new() }
+        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new(), patience: Duration::ZERO }
     }
 }
 
@@ -155,6 +168,12 @@ impl<R> Edit<'_, R> {
         self
     }
 
+    /// Sets how long [`apply`](Edit::apply) waits for another writer of the frame; by default, it does not wait.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Returns the frame as it would be after [`apply`](Edit::apply). Nothing is written, and no lock is taken.
     ///
     /// This works for any frame, including a frame that was parsed from bytes. If the frame was opened by its path, the
@@ -177,8 +196,12 @@ impl<R> Edit<'_, R> {
     /// ```
     pub fn preview(&self) -> Result<Frame<()>, Error> {
         let after = self.after()?;
-        self.frame.path().map_or(Ok(()), |path| self.check_file(path))?;
-        Ok(after)
+        let Some(path) = self.frame.path() else { return Ok(after) };
+        self.check_file(path)?;
+        match NewTrailer::of_change(path, self.frame, &after)? {
+            Some(trailer) => trailer.header(&after),
+            None => Ok(after),
+        }
     }
 
     /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
@@ -215,12 +238,13 @@ impl<R> Edit<'_, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// C-Blosc2 creates a `.b2lock` file if locking is on. If the frame has this file, the exclusive lock of the file
-    /// is held during the write. The counter in the `.b2lock` file is raised, so that other processes read the header
-    /// again. If another process holds the lock, the result is an error; there is no waiting.
+    /// The file is locked during the change, so that writers of this crate exclude each other. C-Blosc2 instead creates a
+    /// `.b2lock` file if its locking is on. If the frame has this file, its exclusive lock is held too, and the counter in
+    /// it is raised, so that other processes read the header again. If another process holds one of the locks for longer
+    /// than the [`patience`](Self::patience), the result is an error.
     ///
-    /// **Without a `.b2lock`, a process that has the frame open does not notice the change, and can overwrite the new
-    /// header with the old one.**
+    /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can overwrite
+    /// the new header with the old one.**
     ///
     /// A process that reads the header during the write may see half of the change. This can happen with any writer,
     /// and [`open_stable`](Frame::open_stable) avoids it.
@@ -229,7 +253,9 @@ impl Edit<'_, File> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or metalayer does not fit the frame, or the frame was not opened by its
     ///   path.
-    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file.
+    /// - [`Unsupported`] if the frame has no array to change, or is not the whole file. Also if the shape or dtype
+    ///   changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated columns:
+    ///   these are in other files, so they cannot change together with the items.
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.
@@ -262,20 +288,30 @@ impl Edit<'_, File> {
     /// ```
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
-        let path = self.frame.path().ok_or_else(not_opened)?;
-        // The lock is taken before the checks, so no process that uses the lock can change the file between the checks
-        // and the write.
-        let mut lock = ExclusiveLock::take(path, self.frame.header().is_sparse())?;
-        let unwritable = |error| Error::io("write", path, error);
-        let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(unwritable)?;
-        self.check_file(path)?;
+        let path = self.frame.path().ok_or_else(not_opened)?.to_path_buf();
+        // The locks are taken before the checks, so no other writer can change the file between the checks and the
+        // write.
+        let mut lock = WriterLock::take(&path, self.frame.header().is_sparse(), self.patience)?;
+        self.check_file(&path)?;
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
-        if let Some(lock) = &mut lock {
-            lock.raise_counter()?;
+        let mut now = Frame::open(&path)?;
+        let state = FrameState::of(&mut now)?;
+        let before = Frame::parse(self.frame.header_bytes())?;
+        let commit = Commit { path: &path, frame: &before, state: &state, lock: &mut lock };
+        let after = match NewTrailer::of_change(&path, self.frame, &after)? {
+            None => {
+                commit.header(after.header_bytes())?;
+                after
+            }
+            Some(trailer) => trailer.commit(commit, &after)?,
+        };
+        if after.header().is_sparse() {
+            // The file may be another one now.
+            drop(lock);
+            self.frame.reader = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
         }
-        overwrite(&mut file, self.frame.header_bytes(), after.header_bytes()).map_err(unwritable)?;
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         Ok(())
@@ -295,16 +331,27 @@ impl<R> Frame<R> {
         Ok(file_len)
     }
 
-    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file.
-    pub(crate) fn check_whole(&self, path: &Path) -> Result<(), Error> {
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a commit
+    /// that was killed may follow the frame. Returns whether they do.
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;
-        if frame_len != file_len {
-            return Err(Error::unsupported(format_args!(
-                "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
-            )));
+        if frame_len == file_len {
+            return Ok(false);
         }
-        Ok(())
+        let unreadable = |error| Error::io("read", path, error);
+        let mut file = open_at_once(path).map_err(unreadable)?;
+        let mut more = Vec::new();
+        let read = file
+            .seek(SeekFrom::Start(frame_len))
+            .and_then(|_| read_up_to(&mut file, START.len() as u64, &mut more));
+        read.map_err(unreadable)?;
+        if file_len > frame_len && START.starts_with(&more) {
+            return Ok(true);
+        }
+        Err(Error::unsupported(format_args!(
+            "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+        )))
     }
 }
 
@@ -473,17 +520,4 @@ pub(crate) fn check_dtype(dtype: &Dtype, typesize: i32) -> Result<(), Error> {
             "the items of the frame have {typesize} bytes, but those of dtype `{dtype}` have {found}"
         )))
     }
-}
-
-/// Overwrites the start of a file, which holds the bytes `before`, with the bytes `after`. Writes only from the first
-/// to the last byte that differs.
-// All changes are in one write. If this write is within one page of the file, a killed process leaves either all
-// changes or none.
-pub(crate) fn overwrite(file: &mut File, before: &[u8], after: &[u8]) -> io::Result<()> {
-    let differs = |(before, after)| before != after;
-    let Some(first) = before.iter().zip(after).position(differs) else { return Ok(()) };
-    let same_at_end = before.iter().rev().zip(after.iter().rev()).position(differs).unwrap_or_default();
-    let changed = after.get(first..after.len().saturating_sub(same_at_end)).unwrap_or_default();
-    file.seek(SeekFrom::Start(first as u64)).and_then(|_| file.write_all(changed))?;
-    file.sync_all()
 }

@@ -1,6 +1,7 @@
 //! Carries out a rewrite: checks its paths, takes the locks, and writes the new frame.
 
 use core::ops::Range;
+use core::time::Duration;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,16 @@ use crate::chunk::entry::EntryValue;
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::attributes::{OldFrame, keep, keep_attributes};
+use crate::edit::commit::Commit;
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
+use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
-use crate::read::lock::{ExclusiveLock, Lock};
+use crate::read::frame_state::FrameState;
+use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_at_once};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
@@ -63,8 +67,15 @@ pub(super) struct Job<'p> {
     changes: &'p FrameChanges,
 }
 
-/// The exclusive lock or the shared lock of the old frame. At most one of them is taken.
-type Locks = (Option<ExclusiveLock>, Option<Lock>);
+/// The lock of the old frame: that of a writer to replace it, or that of a reader to copy it.
+#[derive(Debug)]
+pub(super) enum OldLock {
+    Writer(WriterLock),
+    /// The shared lock of the lock file of C-Blosc2, if there is one.
+    Reader {
+        _lock: Option<FileLock>,
+    },
+}
 
 impl<'p> Job<'p> {
     /// Checks both paths of a rewrite. In a rewrite in place, also checks that the old file can be written.
@@ -99,20 +110,16 @@ impl<'p> Job<'p> {
         Ok((Self { old, to, changes }, destination))
     }
 
-    fn is_in_place(&self) -> bool {
-        self.old.as_ref().is_some_and(|old| old.is_in_place)
-    }
-
-    /// Takes the lock of the old frame: an exclusive lock to replace the frame, or a shared lock to copy it.
-    pub(super) fn lock(&self) -> Result<Locks, Error> {
+    /// Takes the lock of the old frame, and waits for it for at most `patience`.
+    pub(super) fn lock(&self, patience: Duration) -> Result<OldLock, Error> {
         match &self.old {
-            None => Ok((None, None)),
-            Some(OldFrame { source, is_sparse, is_in_place: true, .. }) => {
-                Ok((ExclusiveLock::take(source, *is_sparse)?, None))
+            None => Ok(OldLock::Reader { _lock: None }),
+            Some(OldFrame { source, is_sparse, is_in_place: true }) => {
+                WriterLock::take(source, *is_sparse, patience).map(OldLock::Writer)
             }
             Some(OldFrame { source, is_sparse, .. }) => {
-                // The deadline for the lock is now, so the lock is tried once, without waiting.
-                Ok((None, Lock::take_shared(source, *is_sparse, Some(Instant::now()))?))
+                let deadline = Instant::now().checked_add(patience);
+                share_sidecar(source, *is_sparse, deadline).map(|lock| OldLock::Reader { _lock: lock })
             }
         }
     }
@@ -122,7 +129,8 @@ impl<'p> Job<'p> {
     /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
     /// new frame is checked only after it is written, because its chunks are not in their new places yet.
     pub(super) fn read<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
-        let rewritten = Rewritten::new(frame, self.changes)?;
+        let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
+        let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
         let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
@@ -145,19 +153,29 @@ impl<'p> Job<'p> {
     fn check_old<R: Read + Seek>(&self, frame: &mut Frame<R>) -> Result<(), Error> {
         match &self.old {
             None => frame.check_unchanged(),
-            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source),
+            Some(OldFrame { source, is_in_place: true, .. }) => frame.check_whole(source).map(drop),
             Some(OldFrame { source, .. }) => frame.check_same(source).map(drop),
         }
+    }
+
+    /// Checks that the old frame is still in the state in which it was read.
+    fn check_again<R: Read + Seek>(&self, frame: &mut Frame<R>, state: &FrameState) -> Result<(), Error> {
+        if let Some(OldFrame { source, .. }) = &self.old {
+            return state.reopen(source, None).map(drop);
+        }
+        frame.check_unchanged()?;
+        if FrameState::of(frame)? == *state { Ok(()) } else { Err(Error::changing(None)) }
     }
 
     /// Writes the new frame while the lock of the old frame is held.
     pub(super) fn apply<R: Read + Seek>(
         self,
         mut frame: Frame<R>,
-        (mut exclusive, _shared): Locks,
+        lock: OldLock,
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
+        let state = FrameState::of(&mut frame)?;
         let (rewritten, after) = self.read(&mut frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
@@ -179,31 +197,35 @@ impl<'p> Job<'p> {
             }
             Body::Moved(index) => move_chunks(&mut frame, new, (header, index, trailer), progress)?,
         };
-        if let Some(old) = &self.old {
-            keep(&new, old, old.is_sparse);
-        }
-        new.sync()?;
-        // The old frame is checked again, because without a lock file, a writer can have changed it while it was
-        // copied.
-        self.check_old(&mut frame)?;
-        // The new frame had no errors before it was written, but the old frame or a chunk file can have changed since
-        // then.
-        if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
-            return Err(Error::changing(wrong));
-        }
-        // After a rewrite in place, the returned frame has the path that the caller gave, which may be a link.
-        let given = self.is_in_place().then(|| file_with_header(self.to)).transpose()?;
-        // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
-        progress.advance(0)?;
-        // The counter is raised before the rename, because nothing may fail after the rename. If the rename fails, the
-        // raised counter does no harm: it only makes other processes read the header again.
-        if let Some(lock) = &mut exclusive {
-            lock.raise_counter()?;
-        }
-        // The old file is closed before the rename, because some systems do not replace an open file.
-        drop(frame);
-        let (file, path) = new.rename()?;
-        Ok(Frame { path: Some(given.unwrap_or(path)), ..after.map_reader(|()| file) })
+        // The old frame is compared again, because a writer without locks can have changed it while it was copied.
+        let (file, path) = match (&self.old, lock) {
+            (Some(old), OldLock::Writer(mut lock)) => {
+                // The returned frame has the path that the caller gave, which may be a link.
+                let path = file_with_header(self.to)?;
+                // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
+                progress.advance(0)?;
+                let before = Frame::parse(frame.header_bytes())?;
+                let commit = Commit { path: &old.source, frame: &before, state: &state, lock: &mut lock };
+                commit.by_rename(frame, new, after.header_bytes())?;
+                // On Windows, an open file that was written would keep other writers away.
+                (open_at_once(&path).map_err(|error| Error::io("read", &path, error))?, path)
+            }
+            (old, _) => {
+                if let Some(old) = old {
+                    keep(&new, old, old.is_sparse);
+                }
+                new.sync()?;
+                // The new frame had no errors before it was written, but the old frame or a chunk file can have changed
+                // since then.
+                if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
+                    return Err(Error::changing(wrong));
+                }
+                progress.advance(0)?;
+                self.check_again(&mut frame, &state)?;
+                new.rename()?
+            }
+        };
+        Ok(Frame { path: Some(path), ..after.map_reader(|()| file) })
     }
 }
 
@@ -258,7 +280,7 @@ fn move_chunks<R: Read + Seek>(
     progress: &mut Progress<'_>,
 ) -> Result<NewFrame, Error> {
     let mut output = Output::begin(new, header.len() as u64)?;
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     while let Some(entry) = chunks.next().transpose()? {
         let Some(chunk) = chunks.header(&entry)? else {
             if chunks.is_repeated() {

@@ -1,14 +1,27 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
+pub(crate) mod attributes;
+mod table_column;
+mod writer_lock;
+
+mod read_back;
+
+mod commit;
+mod old_chunks;
+
+mod new_trailer;
+
 pub(crate) mod change;
 
-pub(crate) mod attributes;
 mod rewritten;
 
 mod locked_file;
 
 pub(crate) mod rewrite;
+
+#[cfg(feature = "compress")]
+mod pending_chunks;
 
 #[cfg(feature = "compress")]
 pub(crate) mod array_update;

@@ -1,6 +1,7 @@
 //! Converts a frame to the present format: the result has a new header and the same data.
 
 use core::ops::ControlFlow;
+use core::time::Duration;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
@@ -31,8 +32,16 @@ use crate::progress::Progress;
 /// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are two exceptions: an older
-/// trailer is converted, and if the frame type changes, the new frame gets a new chunk index. Nothing is decompressed.
+/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
+/// trailer is converted; if the frame type changes, the new frame gets a new chunk index; and if the shape or dtype
+/// changes, the vlmetalayers that python-blosc2 has computed from the items
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
+/// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
+/// need the feature `decompress`, they are removed. A rewrite to another path leaves them out. Array data is not
+/// decompressed.
+///
+/// If neither shape nor dtype changes, a copy uses the index files of the original, as a copy of the file by `cp` does.
+/// If python-blosc2 builds an index of the original again, queries of the copy are wrong.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
 /// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,
@@ -57,12 +66,14 @@ use crate::progress::Progress;
 ///
 /// # Locks
 ///
-/// If the frame has a `.b2lock` file, a rewrite in place holds the exclusive lock of this file, and a rewrite to
-/// another path holds the shared lock. If another process holds the lock, the result is an error; there is no waiting.
+/// A rewrite in place locks the file, so that writers of this crate exclude each other. If the frame has a `.b2lock` file
+/// of C-Blosc2, a rewrite in place also holds the exclusive lock of that file, and a rewrite to another path the shared
+/// lock. If another process holds one of the locks for longer than the [`patience`](Self::patience), the result is an
+/// error.
 ///
-/// **Without a `.b2lock`, a process that has the old file open does not notice the new file. Later writes of this
-/// process may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because the
-/// process still uses the old header.**
+/// **Without a `.b2lock`, a writer of C-Blosc2 that has the old file open does not notice the new file. Its later writes
+/// may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because it still uses the
+/// old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -87,6 +98,7 @@ pub struct Rewrite<'p, R = File> {
     from: Origin<R>,
     to: PathBuf,
     changes: FrameChanges,
+    patience: Duration,
     progress: Progress<'p>,
 }
 
@@ -102,7 +114,8 @@ impl Rewrite<'_> {
 
 impl<'p, R: Read + Seek> Rewrite<'p, R> {
     fn from_origin(from: Origin<R>, to: PathBuf) -> Self {
-        Self { from, to, changes: FrameChanges::default(), progress: Progress::default() }
+        let (changes, patience, progress) = Default::default();
+        Self { from, to, changes, patience, progress }
     }
 
     /// Starts a rewrite of a contiguous frame inside a file, such as a zip file. The frame begins at `offset`, for
@@ -174,6 +187,12 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
         self
     }
 
+    /// Sets how long [`apply`](Self::apply) waits for another writer of the old frame; by default, it does not wait.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Sets a progress callback. The callback gets the number of bytes that [`apply`](Self::apply) has copied, and can
     /// stop the rewrite.
     ///
@@ -234,11 +253,12 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
-    ///   without an array can only be converted to the other frame type.
+    ///   without an array can only be converted to the other frame type. Also if the shape or dtype changes in place,
+    ///   and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.
-    /// - [`Locked`] if another process holds the lock.
+    /// - [`Locked`] if another process holds a lock of the old frame.
     /// - [`Changing`] if the frame was changed during the rewrite.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the rewrite.
     /// - [`Io`] if a file cannot be read or written.
@@ -268,7 +288,7 @@ impl<'p, R: Read + Seek> Rewrite<'p, R> {
     /// ```
     pub fn apply(mut self) -> Result<Frame, Error> {
         let (job, destination) = Job::new(&mut self.from, &self.to, &self.changes)?;
-        let locks = job.lock()?;
-        job.apply(self.from.open()?, locks, destination, &mut self.progress)
+        let lock = job.lock(self.patience)?;
+        job.apply(self.from.open()?, lock, destination, &mut self.progress)
     }
 }

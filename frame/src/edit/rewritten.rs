@@ -3,15 +3,18 @@
 
 use core::ops::Range;
 use std::io::{Read, Seek};
+use std::path::Path;
 
 use b2nd_serde::dtype::Dtype;
-use b2nd_serde::{Layout, to_vec};
+use b2nd_serde::{Layout, Meta, from_slice, to_vec};
 
 use crate::check::Check;
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::chunk::entry::{ChunkPlace, EntryValue};
 use crate::code::{CheckDepth, FindingCode, Severity};
 use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
+use crate::edit::new_trailer::changes_items;
+use crate::edit::table_column::refuse_column;
 use crate::error::Error;
 use crate::header::array::Array;
 use crate::header::array_rules::valid_geometry;
@@ -21,6 +24,8 @@ use crate::header::frame_header::Header;
 use crate::header::header_builder::{HeaderBuilder, VERSION};
 use crate::header::section::{ARRAY_NAME, Section, SectionRules};
 use crate::index::index_writer::NewIndex;
+use crate::messagepack::marker::Marker;
+use crate::trailer::derived_layers::outdated;
 use crate::trailer::frame_trailer::Trailer;
 
 /// The requested changes of a rewrite.
@@ -49,16 +54,21 @@ pub(crate) enum Body {
 
 impl Rewritten {
     /// Converts a frame. The frame must have no errors except a lost type size, or an interrupted resize that the new
-    /// shape undoes.
-    pub(crate) fn new<R: Read + Seek>(frame: &mut Frame<R>, changes: &FrameChanges) -> Result<Self, Error> {
+    /// shape undoes. `in_place` is the path of the frame if the new frame replaces it.
+    pub(crate) fn new<R: Read + Seek>(
+        frame: &mut Frame<R>,
+        changes: &FrameChanges,
+        in_place: Option<&Path>,
+    ) -> Result<Self, Error> {
         let FrameChanges { shape, dtype, is_sparse } = changes;
         let typesize = checked_typesize(frame, shape.is_some())?;
         let is_present = frame.header().generation == Generation::Present;
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let old_trailer = frame.trailer()?;
-        let trailer = if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
+        let old_trailer = frame.read_trailer()?;
+        let mut trailer =
+            if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
         let (body, body_len) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
             None => {
                 let (start, end) = (frame.header().header_len as u64, old_trailer.offset());
@@ -73,8 +83,6 @@ impl Rewritten {
                 (Body::Moved(index), len)
             }
         };
-        let bytes_after = body_len.saturating_add(trailer.len() as u64);
-
         // If the frame has no array, only the frame type can change.
         let array = frame.array()?;
         if array.is_none() && (is_sparse.is_none() || dtype.is_some() || shape.is_some()) {
@@ -89,6 +97,16 @@ impl Rewritten {
             let array = array.as_ref().ok_or_else(no_array)?;
             header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }
+        let after = value.as_deref().and_then(|value| from_slice::<Meta>(value).ok());
+        if array.as_ref().zip(after).is_some_and(|(array, after)| changes_items(array.meta(), &after)) {
+            in_place.map_or(Ok(()), refuse_column)?;
+            if let Some((bytes, has_vlmetalayers)) = outdated(&old_trailer, in_place.is_none())? {
+                let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
+                header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
+                trailer = bytes;
+            }
+        }
+        let bytes_after = body_len.saturating_add(trailer.len() as u64);
         let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
         Ok(Self { header: header.ok_or_else(too_large)?, body, trailer })
@@ -131,7 +149,7 @@ fn checked_typesize<R: Read + Seek>(frame: &mut Frame<R>, has_shape: bool) -> Re
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: Read + Seek>(frame: &mut Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     let mut index = NewIndex::new(chunks.len())?;
     let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {

@@ -408,7 +408,7 @@ fn manifest(trailer: &Trailer) -> Option<Manifest> {
 }
 
 /// Whether the trailer of a `_meta.b2f` describes a table.
-fn is_table(trailer: &Trailer) -> bool {
+pub(crate) fn is_table(trailer: &Trailer) -> bool {
     let kind = trailer.vlmetalayer("kind").and_then(|layer| layer.decode::<String>().ok());
     kind.is_some_and(|kind| kind == TABLE_KIND)
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use crate::chunk_file::sparse_folder;
 use crate::code::FindingCode;
@@ -38,6 +39,8 @@ pub struct Frame<R = File> {
     pub(crate) path: Option<PathBuf>,
     /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
+    /// The time after the file at `path` was opened, and before it was read.
+    pub(crate) opened: Option<SystemTime>,
     pub(crate) reader: R,
 }
 
@@ -68,7 +71,16 @@ impl Frame<()> {
         );
         let mut cursor = cursor.at(header.generation.head_len());
         let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER).map_err(Error::malformed)?;
-        Ok(Self { header, bytes, section, offset: 0, path: None, by_directory: false, reader: () })
+        Ok(Self {
+            header,
+            bytes,
+            section,
+            offset: 0,
+            path: None,
+            by_directory: false,
+            opened: None,
+            reader: (),
+        })
     }
 }
 
@@ -243,7 +255,7 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn map_reader<S>(self, map: impl FnOnce(R) -> S) -> Frame<S> {
-        let Self { header, bytes, section, offset, path, by_directory, reader } = self;
-        Frame { header, bytes, section, offset, path, by_directory, reader: map(reader) }
+        let Self { header, bytes, section, offset, path, by_directory, opened, reader } = self;
+        Frame { header, bytes, section, offset, path, by_directory, opened, reader: map(reader) }
     }
 }

@@ -9,7 +9,7 @@ use b2nd_chunk::ChunkHeader;
 use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::chunk_file;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
@@ -44,6 +44,8 @@ pub struct Chunks<'f, R> {
     lookahead: Lookahead,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
+    /// Whether the frame is compared with the one at its path after an error.
+    is_compared: bool,
 }
 
 /// The bytes of the last read, kept because the next read often needs some of them. If small chunks are near each
@@ -123,16 +125,20 @@ impl<R: Read + Seek> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
-        let index = if self.header().nbytes > 0 { Some(self.open_index()?) } else { None };
-        Ok(Chunks {
-            frame: self,
-            index,
-            next: 0,
-            page: Vec::new(),
-            page_number: None,
-            lookahead: Lookahead::default(),
-            rules: None,
-        })
+        match self.index() {
+            Ok(index) => Ok(Chunks { is_compared: true, ..Chunks::new(self, index) }),
+            Err(error) => Err(self.or_changing(error)),
+        }
+    }
+
+    /// Reads the chunk index. An error does not tell whether a writer caused it, also not one of the chunks.
+    pub(crate) fn open_chunks(&mut self) -> Result<Chunks<'_, R>, Error> {
+        let index = self.index()?;
+        Ok(Chunks::new(self, index))
+    }
+
+    fn index(&mut self) -> Result<Option<Index>, Error> {
+        if self.header().nbytes > 0 { self.open_index().map(Some) } else { Ok(None) }
     }
 
     /// Counts the stored and the special chunks.
@@ -197,7 +203,34 @@ impl<R: Read + Seek> Frame<R> {
     }
 }
 
+impl<'f, R> Chunks<'f, R> {
+    fn new(frame: &'f mut Frame<R>, index: Option<Index>) -> Self {
+        Self {
+            frame,
+            index,
+            next: 0,
+            page: Vec::new(),
+            page_number: None,
+            lookahead: Lookahead::default(),
+            rules: None,
+            is_compared: false,
+        }
+    }
+}
+
 impl<R: Read + Seek> Chunks<'_, R> {
+    /// Replaces an error by `Changing` if a writer may have caused it.
+    pub(crate) fn or_changing<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+        let Err(error) = result else { return result };
+        if !self.is_compared {
+            return Err(error);
+        }
+        let error = self.frame.or_changing(error);
+        // A comparison reads the whole index. One is enough: in a damaged frame, each chunk can have an error.
+        self.is_compared = error.kind() == ErrorKind::Changing;
+        Err(error)
+    }
+
     /// Reads the entry of a chunk by its number; `None` if the frame has no chunk with this number. The position of the
     /// iterator does not change.
     ///
@@ -225,7 +258,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if entry.is_err() {
             self.index = None;
         }
-        entry
+        self.or_changing(entry)
     }
 
     /// Reads the header of a chunk; `None` if the chunk is not stored. The values in the header may be wrong:
@@ -254,7 +287,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
         if !entry.is_stored() {
             return Ok(None);
         }
-        self.unchecked_header(entry).map(|(header, _)| Some(header))
+        let header = self.unchecked_header(entry).map(|(header, _)| Some(header));
+        self.or_changing(header)
     }
 
     /// Reads the header of a stored chunk, without comparing it with the frame. Also returns the room for the chunk
@@ -298,7 +332,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         let rules = self.rules.take().unwrap_or_else(|| ChunkRules::new(frame.header(), frame.is_array()));
         let header = self.valid_header(entry, &rules);
         self.rules = Some(rules);
-        header.map(Some)
+        self.or_changing(header.map(Some))
     }
 
     /// Reads the header of a stored chunk, and returns an error if the header breaks one of `rules`.
@@ -335,7 +369,8 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// ```
     pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
         let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
-        self.range(entry, 0..cbytes, cbytes).map(Some)
+        let chunk = self.range(entry, 0..cbytes, cbytes).map(Some);
+        self.or_changing(chunk)
     }
 
     /// Reads the bytes of a stored chunk that are in `range`. `cbytes` is the length of the chunk according to its
@@ -380,6 +415,14 @@ impl<R: Read + Seek> Chunks<'_, R> {
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
                 Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
             }
+        }
+    }
+
+    /// The offset of a stored chunk in its file, which is not the offset in the frame if the frame is inside another file.
+    pub(crate) fn offset_in_file(&self, entry: &ChunkEntry) -> u64 {
+        match entry.place {
+            ChunkPlace::Frame(start) => self.frame.offset().saturating_add(start),
+            _ => 0,
         }
     }
 

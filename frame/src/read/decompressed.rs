@@ -10,7 +10,9 @@ use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
 
-use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{
+    check_support, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place,
+};
 
 impl<R: Read + Seek> Chunks<'_, R> {
     /// Reads and decompresses the data of a chunk. The blocks of the chunk follow one another in the data, as
@@ -42,7 +44,10 @@ impl<R: Read + Seek> Chunks<'_, R> {
     /// ```
     pub fn decompressed(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let item = match entry.place {
-            ChunkPlace::Frame(_) | ChunkPlace::File(_) => return self.decompressed_bytes(entry),
+            ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
+                let data = self.decompressed_bytes(entry);
+                return self.or_changing(data);
+            }
             ChunkPlace::Special(special) => {
                 let typesize = usize::try_from(self.frame.header().typesize).unwrap_or(1);
                 one_item(special, typesize).map_err(|why| unread(entry, &why))?
@@ -67,7 +72,7 @@ impl<R: Read + Seek> Chunks<'_, R> {
         }
         let mut data = zeroed(header.nbytes)?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
-        decompressed.map_err(|error| Error::malformed(damaged(entry, &error.message().to_string())))?;
+        decompressed.map_err(|error| not_decompressed(entry, &error))?;
         Ok(data)
     }
 }

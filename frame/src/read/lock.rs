@@ -1,27 +1,26 @@
-//! The lock file of a frame, which controls the access of several processes to the frame.
+//! Locks of files, and the lock file of C-Blosc2, which controls the access of several processes to a frame.
 //!
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a contiguous frame, or on `.b2lock` in the directory of a
 //! sparse frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is
-//! released.
+//! released. Most frames have none, because C-Blosc2 makes one only if its user asks for locks.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
-
-#[cfg(not(target_family = "wasm"))]
-use fs4::{FileExt, TryLockError};
-#[cfg(target_family = "wasm")]
-use without::{FileExt, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::read::open::{PAUSE, open_at_once};
+use crate::read::open::open_at_once;
 use crate::read::source::read_up_to;
 
 const SUFFIX: &str = ".b2lock";
 
 /// The offset of the write counter in the lock file. The counter has 8 bytes, in the byte order of the machine.
 const COUNTER_AT: u64 = 8;
+
+/// The pause between two attempts to take a lock, or to read a file that another process is writing.
+pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 /// The path of the lock file of the frame whose header is in the file `path`. If `path` is a symbolic link, the lock
 /// file is beside the target of the link, not beside the link.
@@ -41,80 +40,158 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// A locked lock file. Dropping it releases the lock.
-#[derive(Debug)]
-pub(crate) struct Lock(File);
-
-impl Drop for Lock {
-    /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
-    fn drop(&mut self) {
-        // Ignore an error, because nothing can be done about it here. The system releases the lock at the latest when
-        // no process has the file open any more.
-        let _ = FileExt::unlock(&self.0);
+/// Calls `attempt` until it returns something, or the deadline has passed. The first attempt is always made.
+pub(crate) fn retry<T>(
+    deadline: Option<Instant>,
+    mut attempt: impl FnMut() -> Result<Option<T>, Error>,
+) -> Result<Option<T>, Error> {
+    loop {
+        let result = attempt()?;
+        if result.is_some() || is_over(deadline) {
+            return Ok(result);
+        }
+        thread::sleep(PAUSE);
     }
 }
 
-impl Lock {
-    /// Takes a shared lock, for reading, if there is a lock file. While a writer holds the lock, waits for it, at most
-    /// until the deadline. Without a deadline, waits forever.
-    pub(crate) fn take_shared(
+/// Whether the writers of this crate can exclude each other from this file. Some network file systems have no locks, nor has
+/// WebAssembly. There a caller must make sure that only one process changes the file at a time.
+///
+/// ```
+/// assert!(b2nd_frame::has_locks("tests/data/int32_3x5.b2nd")?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// If the file cannot be opened for reading.
+pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
+    let file = open_at_once(file.as_ref())?;
+    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried, which disturbs nobody: a writer
+    // waits for the moment until it is dropped, or has the lock itself.
+    Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
+}
+
+/// The result of an attempt to lock a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt {
+    Locked,
+    /// Another process, or another handle of this process, has the lock.
+    Taken,
+    /// The system or the file system has no locks.
+    NoLocks,
+}
+
+/// A lock of a file. Dropping it releases the lock.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    file: File,
+    is_locked: bool,
+}
+
+impl Drop for FileLock {
+    /// Unlocks the file. Closing it is not enough, because a child process can still have it open.
+    fn drop(&mut self) {
+        if self.is_locked {
+            // Ignore an error, because nothing can be done about it here. The system releases the lock at the latest
+            // when no process has the file open any more.
+            let _ = system::unlock(&self.file);
+        }
+    }
+}
+
+impl FileLock {
+    /// Locks a file, exclusively or shared with other readers; `None` if another process has the lock. If there are no
+    /// locks, the result is a lock that excludes nobody.
+    pub(crate) fn try_new(file: File, is_exclusive: bool) -> io::Result<Option<Self>> {
+        Ok(match system::try_lock(&file, is_exclusive)? {
+            Attempt::Taken => None,
+            attempt => Some(Self { file, is_locked: attempt == Attempt::Locked }),
+        })
+    }
+
+    /// A lock that excludes nobody.
+    #[cfg(windows)]
+    pub(crate) fn without(file: File) -> Self {
+        Self { file, is_locked: false }
+    }
+
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// Does not share the right to write with other handles, but the rights to read and to rename.
+#[cfg(windows)]
+pub(crate) fn unshared(options: &mut OpenOptions) -> &mut OpenOptions {
+    use std::os::windows::fs::OpenOptionsExt;
+    const FILE_SHARE_READ: u32 = 1;
+    const FILE_SHARE_DELETE: u32 = 4;
+    options.share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
+}
+
+/// Takes the shared lock of a reader, if there is a lock file. While a writer holds the lock, waits for it, at most
+/// until the deadline. Without a deadline, waits forever.
+pub(crate) fn share_sidecar(
+    path: &Path,
+    is_sparse: bool,
+    deadline: Option<Instant>,
+) -> Result<Option<FileLock>, Error> {
+    let path = sidecar(path, is_sparse);
+    // Without a lock file, or permission to read it, the frame can still be read.
+    if fs::metadata(&path).is_err() {
+        return Ok(None);
+    }
+    let lock = retry(deadline, || match open_at_once(&path) {
+        Err(_) => Ok(Some(None)),
+        Ok(file) => match FileLock::try_new(file, false) {
+            Ok(lock) => Ok(lock.map(Some)),
+            Err(error) => Err(Error::io("lock", &path, error)),
+        },
+    })?;
+    lock.ok_or_else(|| Error::locked(path))
+}
+
+/// The lock file of C-Blosc2, locked by a writer. Dropping this struct releases the lock.
+#[derive(Debug)]
+pub(crate) struct ExclusiveSidecar {
+    lock: FileLock,
+    path: PathBuf,
+}
+
+impl ExclusiveSidecar {
+    /// Takes the lock of a writer if there is a lock file, and waits for it at most until the deadline.
+    pub(crate) fn take(
         path: &Path,
         is_sparse: bool,
         deadline: Option<Instant>,
     ) -> Result<Option<Self>, Error> {
         let path = sidecar(path, is_sparse);
-        // Without a lock file, or permission to read it, the frame can still be read.
-        let Ok(sidecar) = open_at_once(&path) else { return Ok(None) };
-        loop {
-            // `File::try_lock_shared` of the standard library needs a newer compiler than our `rust-version`.
-            match FileExt::try_lock_shared(&sidecar) {
-                Ok(()) => return Ok(Some(Self(sidecar))),
-                Err(TryLockError::WouldBlock) if !is_over(deadline) => std::thread::sleep(PAUSE),
-                Err(TryLockError::WouldBlock) => return Err(Error::locked(path)),
-                // If the system has no locks, read the frame without a lock.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(None);
+        let lock = retry(deadline, || {
+            let file = match OpenOptions::new().read(true).write(true).open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound || is_too_long(&error) => {
+                    return Ok(Some(None));
                 }
-                Err(TryLockError::Error(error)) => return Err(Error::io("lock", &path, error)),
-            }
-        }
-    }
-}
-
-/// The lock of a writer. Dropping this struct releases the lock.
-#[derive(Debug)]
-pub(crate) struct ExclusiveLock {
-    lock: Lock,
-    path: PathBuf,
-}
-
-impl ExclusiveLock {
-    /// Takes the lock of a writer if there is a lock file. It never waits for the lock.
-    pub(crate) fn take(path: &Path, is_sparse: bool) -> Result<Option<Self>, Error> {
-        let path = sidecar(path, is_sparse);
-        let sidecar = match OpenOptions::new().read(true).write(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound || is_too_long(&error) => return Ok(None),
-            file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
-        };
-        match FileExt::try_lock(&sidecar) {
-            Ok(()) => Ok(Some(Self { lock: Lock(sidecar), path })),
-            Err(TryLockError::WouldBlock) => Err(Error::locked(path)),
-            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
-        }
+                file => file.map_err(|error| Error::io("open the lock file", &path, error))?,
+            };
+            let lock = FileLock::try_new(file, true).map_err(|error| Error::io("lock", &path, error))?;
+            Ok(lock.map(Some))
+        })?;
+        let Some(lock) = lock else { return Err(Error::locked(path)) };
+        Ok(lock.map(|lock| Self { lock, path }))
     }
 
     /// Increments the write counter, so that other processes read the frame again. If the lock file is too short to
     /// have a counter, the old value of the counter is taken as 0.
-    pub(crate) fn raise_counter(&mut self) -> Result<(), Error> {
-        let Self { lock: Lock(sidecar), path } = self;
-        raise_counter(sidecar).map_err(|error| Error::io("write the lock file", path, error))
+    pub(crate) fn raise_counter(&self) -> Result<(), Error> {
+        raise_counter(&self.lock.file).map_err(|error| Error::io("write the lock file", &self.path, error))
     }
 }
 
-fn raise_counter(sidecar: &mut File) -> io::Result<()> {
+fn raise_counter(mut sidecar: &File) -> io::Result<()> {
     let mut counter = Vec::new();
     sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
-    read_up_to(sidecar, 8, &mut counter)?;
+    read_up_to(&mut sidecar, 8, &mut counter)?;
     let counter = counter.try_into().map_or(0, u64::from_ne_bytes);
     let raised = counter.wrapping_add(1);
     sidecar.seek(SeekFrom::Start(COUNTER_AT))?;
@@ -132,34 +209,55 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-/// Replaces the crate fs4 on a system without locks. On such a system, a frame with a lock file can be read, but not
-/// written, because a write could damage the frame if another process holds the lock.
-#[cfg(target_family = "wasm")]
-mod without {
+#[cfg(not(target_family = "wasm"))]
+mod system {
     use std::fs::File;
     use std::io::{self, ErrorKind};
 
-    /// This enum has the same variants as the enum of this name in fs4. On a system without locks, only `Error` occurs.
-    #[derive(Debug)]
-    #[allow(dead_code, reason = "the same as where there are locks")]
-    pub(super) enum TryLockError {
-        Error(io::Error),
-        WouldBlock,
-    }
+    use fs4::{FileExt, TryLockError};
 
-    pub(super) trait FileExt {
-        fn try_lock(&self) -> Result<(), TryLockError> {
-            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
-        }
+    use super::Attempt;
 
-        fn try_lock_shared(&self) -> Result<(), TryLockError> {
-            Err(TryLockError::Error(ErrorKind::Unsupported.into()))
-        }
-
-        fn unlock(&self) -> io::Result<()> {
-            Ok(())
+    // The methods of the standard library need a newer compiler than our `rust-version`.
+    pub(super) fn try_lock(file: &File, is_exclusive: bool) -> io::Result<Attempt> {
+        let attempt = if is_exclusive { FileExt::try_lock(file) } else { FileExt::try_lock_shared(file) };
+        match attempt {
+            Ok(()) => Ok(Attempt::Locked),
+            Err(TryLockError::WouldBlock) => Ok(Attempt::Taken),
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Attempt::NoLocks),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    impl FileExt for File {}
+    pub(super) fn unlock(file: &File) -> io::Result<()> {
+        FileExt::unlock(file)
+    }
+
+    /// Whether the system or the file system has no locks. Some network file systems are mounted without them.
+    fn has_no_locks(error: &io::Error) -> bool {
+        #[cfg(unix)]
+        if [Some(libc::ENOLCK), Some(libc::ENOSYS), Some(libc::EOPNOTSUPP)].contains(&error.raw_os_error()) {
+            return true;
+        }
+        error.kind() == ErrorKind::Unsupported
+    }
+}
+
+/// WebAssembly has no locks.
+#[cfg(target_family = "wasm")]
+mod system {
+    use std::fs::File;
+    use std::io;
+
+    use super::Attempt;
+
+    #[expect(clippy::unnecessary_wraps, reason = "as where there are locks")]
+    pub(super) fn try_lock(_: &File, _is_exclusive: bool) -> io::Result<Attempt> {
+        Ok(Attempt::NoLocks)
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "as where there are locks")]
+    pub(super) fn unlock(_: &File) -> io::Result<()> {
+        Ok(())
+    }
 }

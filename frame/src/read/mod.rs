@@ -5,13 +5,17 @@ pub(crate) mod source;
 
 pub(crate) mod open;
 
+pub(crate) mod lock;
+
+pub(crate) mod frame_state;
+
+pub(crate) mod trailer;
+
 pub(crate) mod chunks;
 
 pub(crate) mod blocks;
 
 #[cfg(feature = "decompress")]
 mod decompressed;
-
-pub(crate) mod lock;
 
 pub(crate) mod stable_read;

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::SystemTime;
 
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::FindingCode;
@@ -37,9 +37,6 @@ impl<R> Frame<R> {
         lengths.fold(0, u64::saturating_add).max(self.header().frame_len)
     }
 }
-
-/// The pause between two attempts to read while a writer is at work.
-pub(crate) const PAUSE: Duration = Duration::from_millis(1);
 
 impl Frame {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
@@ -83,8 +80,9 @@ impl Frame {
 
     fn open_file(path: &Path) -> Result<Self, Error> {
         let read = |file: File| {
+            let opened = Some(SystemTime::now());
             let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
-            Self::begin_with(prefix, file, 0)
+            Ok(Self { opened, ..Self::begin_with(prefix, file, 0)? })
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
@@ -109,9 +107,11 @@ impl Frame {
         if file.len() as u64 == FIRST_READ {
             return Ok(None);
         }
-        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, reader: _ } = *self;
+        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } =
+            *self;
         let (header, bytes, section, path) = (header.clone(), bytes.clone(), section.clone(), path.clone());
-        Ok(Some(Frame { header, bytes, section, offset, path, by_directory, reader: io::Cursor::new(file) }))
+        let reader = io::Cursor::new(file);
+        Ok(Some(Frame { header, bytes, section, offset, path, by_directory, opened, reader }))
     }
 }
 

@@ -9,8 +9,8 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, first_error};
 use crate::header::array_rules::agreement;
 use crate::header::frame::Frame;
-use crate::read::lock::{Lock, is_over};
-use crate::read::open::{PAUSE, file_with_header};
+use crate::read::lock::{PAUSE, is_over, share_sidecar};
+use crate::read::open::file_with_header;
 
 impl Frame {
     /// Reads the header of a frame that another process may be writing. It reads the header repeatedly, until two
@@ -42,7 +42,7 @@ impl Frame {
         // yet, a directory counts as a sparse frame, and a file as a contiguous frame.
         let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
         let file = file_with_header(path)?;
-        let _lock = Lock::take_shared(&file, is_sparse, deadline)?;
+        let _lock = share_sidecar(&file, is_sparse, deadline)?;
         let mut before: Option<Self> = None;
         loop {
             let (frame, error) = match Self::open(path) {

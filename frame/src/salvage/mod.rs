@@ -5,6 +5,8 @@ pub(crate) mod salvage_report;
 
 mod damaged_file;
 
+mod recorded_holes;
+
 mod order;
 
 mod header_repair;

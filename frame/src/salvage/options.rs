@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
 use crate::progress::Progress;
-use crate::read::lock::Lock;
+use crate::read::lock::share_sidecar;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_repair::ArrayEntries;
 use crate::salvage::salvage_report::{Notes, SalvageReport};
@@ -33,8 +33,8 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and its items get the [fill value](Self::fill). |
-/// | trailer | Vlmetalayers that can be read are kept. |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, as is one that ends in a page of zeros, and its items get the [fill value](Self::fill). |
+/// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
@@ -95,7 +95,10 @@ impl Fill {
 }
 
 impl Salvage<'_> {
-    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage.
+    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage. The directory may lack the
+    /// file `chunks.b2frame`: then the shapes and the dtype must be given, and the order of the chunks [assumed].
+    ///
+    /// [assumed]: Salvage::assume_order
     ///
     /// # Errors
     ///
@@ -264,7 +267,7 @@ impl<'p, R: Read + Seek> Salvage<'p, R> {
         // The deadline for the lock is now, so the lock is tried once, without waiting.
         let now = Some(Instant::now());
         let path = self.file.path.clone();
-        let _lock = path.as_deref().map(|path| Lock::take_shared(path, is_sparse, now)).transpose()?;
+        let _lock = path.as_deref().map(|path| share_sidecar(path, is_sparse, now)).transpose()?;
         let mut notes = Notes::default();
         let survey = self.survey(&mut notes)?;
         let plan = plan(&survey)?;

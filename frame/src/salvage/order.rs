@@ -9,6 +9,7 @@ use crate::check::chunk_files;
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
+use crate::salvage::recorded_holes::{self, end_of_hole};
 use crate::write::frame_plan::Sizes;
 
 /// The offset of the type size in a chunk header. The [`signature`] begins with the type size, so a chunk begins this
@@ -121,9 +122,14 @@ pub(super) fn find<R: Read + Seek>(
     let signature = signature(sizes);
     let nbytes = Some(u64::from(sizes.chunksize));
     let mut order = Order::default();
+    let replaced = recorded_holes::find(file, start, file.len)?;
     let mut search = Search::new(&signature);
     let (mut at, mut hole) = (start, None);
     while at < file.len {
+        if let Some(end) = end_of_hole(&replaced, at) {
+            at = end;
+            continue;
+        }
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
         let room = file.len - at;
         let header = ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, room).is_ok());

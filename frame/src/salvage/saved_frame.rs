@@ -5,10 +5,10 @@ use std::io::{Read, Seek, Write};
 use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
-use crate::check::chunk_data::{self, NotDecompressed};
-use crate::chunk::chunk_rules::{ChunkRules, list};
+use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
+use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk::expansion::expansion_limit;
+use crate::chunk::expansion::{NotDecompressed, expansion_limit};
 use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
@@ -19,6 +19,7 @@ use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
 use crate::salvage::scan::{ChunkRun, HeaderScan, each};
 use crate::salvage::survey::Survey;
+use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::salvage_note::SALVAGE_NAME;
 use crate::write::frame_plan::Plan;
@@ -98,18 +99,23 @@ impl<R: Read + Seek> StoredChunk<'_, '_, R> {
         let header = header.ok_or_else(|| "its first bytes are not the header of a chunk".to_owned())?;
         self.scan.rules.check(&header, self.entry.nbytes, first.room).map_err(it)?;
         check_stored_table(self.chunks, self.entry, &header, &first.bytes)?.map_err(it)?;
-        let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
-            Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
+        let with_next = (header.cbytes + ChunkHeader::MAX_LEN) as u64;
+        let mut bytes = match self.chunks.bytes(self.entry, 0, with_next)? {
+            Some(chunk) if chunk.bytes.len() >= header.cbytes => chunk.bytes,
             _ => return Err("its file has become shorter".to_owned().into()),
         };
+        let (at, after) = (self.chunks.offset_in_file(self.entry), bytes.split_off(header.cbytes));
+        if chunk_data::ends_in_zeros(&bytes, &after, at) {
+            return Err(it(ENDS_IN_ZEROS.into()).into());
+        }
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = chunk_data::check_methods(&header);
-            match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
-                Ok(()) => {}
+            match checked.and_then(|()| chunk_data::check(&header, &bytes, at)) {
+                Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
             }
@@ -263,10 +269,10 @@ pub(super) fn save<R: Read + Seek, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Also returns
-/// whether the trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a
-/// trailer.
-fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Vlmetalayers
+/// that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns whether the
+/// trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a trailer.
+fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= notes.assumed_order.is_some();
@@ -280,9 +286,15 @@ fn trailer(survey: &Survey, notes: &Notes, fill: SpecialValue) -> Option<(Vec<u8
     } else {
         None
     };
-    let kept = survey.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..]));
+    let is_outdated = |name: &[u8]| notes.may_change_items() && is_derived(name);
+    let (outdated, kept): (Vec<_>, Vec<_>) = survey
+        .vlmetalayers
+        .iter()
+        .map(|(name, chunk)| (&name[..], &chunk[..]))
+        .partition(|(name, _)| is_outdated(name));
+    notes.outdated = outdated.iter().map(|(name, _)| String::from_utf8_lossy(name).into()).collect();
     let note = note_chunk.as_deref().map(|chunk| (SALVAGE_NAME.as_bytes(), chunk));
-    let layers: Vec<_> = kept.chain(note).collect();
+    let layers: Vec<_> = kept.into_iter().chain(note).collect();
     Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
 }
 

@@ -35,7 +35,7 @@ pub(super) fn each<R: Read + Seek>(
 ) -> Result<(), Error> {
     let nchunks = survey.parts.sizes.nchunks;
     let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     if let Some(order) = &survey.order {
         let lost = |first, end| ChunkRun { first, count: end - first, entry: Err("it was not found".into()) };
         let mut next = 0;
@@ -242,7 +242,7 @@ fn wrong_lengths<R: Read + Seek>(
     // Limits the total length of the tables of blocks that are read. Valid chunks share no bytes, so the total length
     // of their tables is at most the total length of all chunks.
     let mut left = chunks_len(frame.header());
-    let mut chunks = frame.chunks()?;
+    let mut chunks = frame.open_chunks()?;
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
         let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
         // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
@@ -308,7 +308,7 @@ mod tests {
             end: index_start(frame.header()),
             rules,
         };
-        let mut chunks = frame.chunks().unwrap();
+        let mut chunks = frame.open_chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
         // The first chunk begins at byte 165, and has 64 bytes. All calls of the first assertion lead to this chunk,

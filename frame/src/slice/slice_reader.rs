@@ -103,7 +103,9 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
+        let selection = Selection::new(self.frame, self.subscripts.as_deref(), self.steps.as_deref());
+        // The header can be half of an old one and half of a new one.
+        selection.map(Arc::new).map_err(|error| self.frame.header_or_changing(error))
     }
 }
 
@@ -162,14 +164,15 @@ impl<R: Read + Seek> Slice<'_, R> {
         let Self { frame, threads, .. } = self;
         let target = SharedSlice::new(items, selection.typesize, is_zeroed, threads);
         let mut waves = Waves::new(frame, Arc::clone(selection), WaveLimits::FILE);
-        in_threads(threads, selection, &target, |receive| {
+        let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
                 let read = |request| frame.read_request(request)?.ok_or_else(|| waves.missing(request));
                 answers = waves.requests().iter().map(read).collect::<Result<_, _>>()?;
             }
             Ok(())
-        })
+        });
+        filled.map_err(|error| frame.or_changing(error))
     }
 }
 

@@ -7,4 +7,6 @@ pub(crate) mod salvage_note;
 
 pub(crate) mod frame_trailer;
 
+pub(crate) mod derived_layers;
+
 pub(crate) mod trailer_rules;

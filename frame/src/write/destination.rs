@@ -12,6 +12,9 @@ use crate::chunk_file::folder_of;
 use crate::error::Error;
 use crate::finding::{Finding, first_error};
 use crate::header::frame::Frame;
+use crate::read::lock::FileLock;
+#[cfg(windows)]
+use crate::read::lock::unshared;
 
 /// The destination of a new frame.
 #[derive(Debug)]
@@ -79,7 +82,16 @@ impl Destination {
             let index = File::options().read(true).write(true).create_new(true).open(index);
             Temporary::Directory(directory, index.map_err(uncreatable)?)
         } else {
-            Temporary::File(builder.tempfile_in(folder).map_err(uncreatable)?)
+            #[cfg(not(windows))]
+            let file = builder.tempfile_in(folder);
+            // If the file will replace another one, no other writer can open it, from the start: see `rename_locked`.
+            #[cfg(windows)]
+            let file = builder.make_in(folder, |path| {
+                let mut options = File::options();
+                let options = options.read(true).write(true).create_new(true);
+                if self.replaces { unshared(options).open(path) } else { options.open(path) }
+            });
+            Temporary::File(file.map_err(uncreatable)?)
         };
         Ok(NewFrame { destination: self, temporary })
     }
@@ -182,6 +194,20 @@ impl NewFrame {
         self.sync()?;
         let (file, path) = self.rename()?;
         Ok(Frame { path: Some(path), ..frame.map_reader(|()| file) })
+    }
+
+    /// Renames a frame that replaces a file. The file is locked before, so no other writer comes between. It stays locked
+    /// as long as the returned lock lives.
+    pub(crate) fn rename_locked(self) -> Result<(FileLock, PathBuf), Error> {
+        #[cfg(not(windows))]
+        let lock = |file| FileLock::try_new(file, true);
+        #[cfg(windows)]
+        let lock = |file| Ok(Some(FileLock::without(file)));
+        let locked = self.file().try_clone().and_then(lock).map_err(|error| self.unwritable(error))?;
+        // No other process knows the name of the new file.
+        let locked = locked.ok_or_else(|| Error::in_use(self.path()))?;
+        let (_, path) = self.rename()?;
+        Ok((locked, path))
     }
 
     /// Renames the frame. Returns the open file with the header, and the path of this file.

@@ -143,6 +143,9 @@ impl FrameBuilder {
     /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
     /// chunk is.
     ///
+    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the parameter 0
+    /// stands for the item size, so items of 128 bytes or more need another parameter.
+    ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};
     /// use b2nd_serde::{Meta, Shapes};
@@ -208,7 +211,8 @@ impl FrameBuilder {
     /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
-    /// for layer in old.trailer()?.vlmetalayers() {
+    /// // The indexes of another array would be wrong.
+    /// for layer in old.trailer()?.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
     ///     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
     /// }
     /// # assert!(format!("{builder:?}").contains("note"));

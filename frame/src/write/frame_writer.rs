@@ -18,7 +18,8 @@ use crate::write::output::Output;
 ///
 /// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be given exactly once.
 /// The number, the length and the header of a chunk are checked before the chunk is written. After an error about a
-/// chunk, the frame is unchanged, and the chunk can be given again.
+/// chunk, the frame is unchanged, and the chunk can be given again. Only after a panic of the underlying writer, the
+/// frame cannot be finished: every later write returns an error.
 ///
 /// Chunks are not kept in memory. The index has an entry of 8 bytes for each chunk, and is in memory in pages of 2048
 /// entries. A page takes 16 KiB, and is allocated when the first chunk of the page is written.

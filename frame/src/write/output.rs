@@ -1,9 +1,10 @@
 //! The output of a new frame: a contiguous frame in one file, or a sparse frame with a file for each chunk.
 
+use core::mem;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::chunk_file;
 use crate::error::Error;
@@ -28,18 +29,48 @@ pub(crate) struct Output<W: Write> {
 #[derive(Debug)]
 enum WrittenChunks {
     /// The chunks are in the frame, after the header. `start` is the position of the frame in the writer.
-    Contiguous {
-        start: u64,
-        header_len: u64,
-        /// Whether the writer may be at another position than the end of the chunks, for example because a chunk was
-        /// written only in part. If so, the next write begins with a seek to the end of the chunks.
-        is_astray: bool,
-    },
+    Contiguous { start: u64, header_len: u64, position: Position },
     /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
     /// that C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a number above
     /// the total stored size of the chunks in bytes. If most chunks are special, this size is small, and the number of
     /// a chunk could be above it.
-    Sparse { directory: PathBuf, files: Vec<u64>, taken: BTreeSet<u64>, next: u64 },
+    Sparse {
+        directory: PathBuf,
+        files: Vec<u64>,
+        taken: BTreeSet<u64>,
+        next: u64,
+        /// Whether each file is synced when it is complete.
+        is_synced: bool,
+    },
+}
+
+/// The position of the writer of a contiguous frame.
+#[derive(Clone, Copy, Debug)]
+enum Position {
+    /// The end of the chunks.
+    EndOfChunks,
+    /// Another position, for example because a chunk was written only in part. The next write begins with a seek to the
+    /// end of the chunks.
+    Elsewhere,
+    /// A write is not over. If another call finds this value, the write has panicked. Then nobody knows which bytes of
+    /// the buffer have been written, so nothing more can be written.
+    Writing,
+}
+
+impl Position {
+    /// Begins a write at `end`, the end of the chunks. The caller sets the position when the write is over.
+    fn begin(&mut self, out: &mut impl Seek, end: u64) -> Result<(), Error> {
+        match mem::replace(self, Self::Writing) {
+            Self::EndOfChunks => Ok(()),
+            Self::Elsewhere => out.seek(SeekFrom::Start(end)).map(drop).map_err(|error| {
+                *self = Self::Elsewhere;
+                Error::writing(error)
+            }),
+            Self::Writing => {
+                Err(Error::invalid_input("an earlier write has panicked, so the frame cannot be finished"))
+            }
+        }
+    }
 }
 
 impl Output<NewFrame> {
@@ -48,16 +79,22 @@ impl Output<NewFrame> {
         let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
             let directory = directory.to_path_buf();
-            return Ok(Self::sparse(new, directory, BTreeSet::new(), 0));
+            return Ok(Self::sparse(new, directory, BTreeSet::new(), 0, false));
         }
         let output = Self::contiguous(new, header_len).map_err(|error| error.at(Some(&path)))?;
         Ok(Self { path: Some(path), ..output })
     }
 
     /// Starts a new index file of a sparse frame. `len` is the total stored size of the old chunks that the frame
-    /// keeps. `taken` has the numbers of the files that must stay. A file with any other number may be replaced;
-    /// C-Blosc2 replaces such files too.
-    pub(crate) fn sparse(new: NewFrame, directory: PathBuf, taken: BTreeSet<u64>, len: u64) -> Self {
+    /// keeps. `taken` has the numbers of the files of the old chunks. No existing file is replaced, because it may be a
+    /// file that another program is writing.
+    pub(crate) fn sparse(
+        new: NewFrame,
+        directory: PathBuf,
+        taken: BTreeSet<u64>,
+        len: u64,
+        is_synced: bool,
+    ) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
         // that another program may still use an old index, which refers to files that have been removed. If a new file
@@ -66,7 +103,7 @@ impl Output<NewFrame> {
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
-        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next };
+        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, is_synced };
         Self { out: BufWriter::with_capacity(BUFFER, new), chunks, len, path }
     }
 }
@@ -76,7 +113,7 @@ impl Output<File> {
     /// Starts writing after the end of a contiguous frame. `len` is the length of the frame without its header.
     pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
         // The position of the file is not known, so the first write must seek.
-        let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
+        let chunks = WrittenChunks::Contiguous { start: 0, header_len, position: Position::Elsewhere };
         Self { out: BufWriter::with_capacity(BUFFER, file), chunks, len, path: Some(path) }
     }
 }
@@ -108,9 +145,8 @@ impl<W: Write + Seek> Output<W> {
         trailer: &[u8],
         stop: &mut Stop<'_>,
     ) -> Result<(), Error> {
-        if let WrittenChunks::Contiguous { start, header_len, is_astray: true } = self.chunks {
-            let end = start.saturating_add(header_len).saturating_add(self.len);
-            self.out.seek(SeekFrom::Start(end)).map_err(Error::writing)?;
+        if let WrittenChunks::Contiguous { start, header_len, position } = &mut self.chunks {
+            position.begin(&mut self.out, start.saturating_add(*header_len).saturating_add(self.len))?;
         }
         index.write(&mut self.out, stop)?;
         self.out.write_all(trailer).map_err(Error::writing)
@@ -122,7 +158,7 @@ impl<W: Write + Seek> Output<W> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
         io::copy(&mut io::repeat(0).take(header_len), &mut out).map_err(Error::writing)?;
-        let chunks = WrittenChunks::Contiguous { start, header_len, is_astray: false };
+        let chunks = WrittenChunks::Contiguous { start, header_len, position: Position::EndOfChunks };
         Ok(Self { out, chunks, len: 0, path: None })
     }
 
@@ -134,22 +170,32 @@ impl<W: Write + Seek> Output<W> {
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
     ) -> Result<u64, Error> {
         let put = match &mut self.chunks {
-            WrittenChunks::Contiguous { start, header_len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, position } => {
                 let end = start.saturating_add(*header_len).saturating_add(self.len);
-                let back = if *is_astray { self.out.seek(SeekFrom::Start(end)).map(drop) } else { Ok(()) };
-                *is_astray = true;
-                let written = back.map_err(Error::writing).and_then(|()| write(&mut self.out));
-                *is_astray = written.is_err();
-                written.map(|written| (self.len, written))
+                position.begin(&mut self.out, end).and_then(|()| {
+                    let written = write(&mut self.out);
+                    *position = if written.is_ok() { Position::EndOfChunks } else { Position::Elsewhere };
+                    written.map(|written| (self.len, written))
+                })
             }
-            WrittenChunks::Sparse { directory, files, taken, next } => {
-                while taken.contains(next) {
-                    *next += 1;
-                }
-                let number = *next;
-                let written = put_file(directory.join(chunk_file::name(number)), write);
-                *next += u64::from(written.is_ok());
-                written.inspect(|_| files.push(number)).map(|written| (number, written))
+            WrittenChunks::Sparse { directory, files, taken, next, is_synced } => {
+                create_file(directory, taken, next).and_then(|(mut file, path)| {
+                    let number = *next;
+                    let written = write(&mut file).and_then(|written| {
+                        let synced = if *is_synced { file.sync_all() } else { Ok(()) };
+                        synced.map(|()| (number, written)).map_err(Error::writing)
+                    });
+                    match &written {
+                        Ok(_) => {
+                            *next += 1;
+                            files.push(number);
+                        }
+                        // If the unfinished chunk file cannot be removed, it does no harm, because the index does not
+                        // refer to it.
+                        Err(_) => drop(fs::remove_file(path)),
+                    }
+                    written
+                })
             }
         };
         let (place, written) = put.map_err(|error| error.at(self.path.as_deref()))?;
@@ -210,11 +256,17 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(after)).map(drop)
 }
 
-/// Creates a chunk file and calls `write`, which writes the chunk and returns its length.
-fn put_file(path: PathBuf, write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>) -> Result<u64, Error> {
-    let mut file = File::create(&path).map_err(Error::writing)?;
-    write(&mut file).inspect_err(|_| {
-        // If the unfinished chunk file cannot be removed, it does no harm, because the index does not refer to it.
-        let _ = fs::remove_file(path);
-    })
+/// Creates the chunk file with the first number from `next` on that is not in use, and sets `next` to this number.
+fn create_file(directory: &Path, taken: &BTreeSet<u64>, next: &mut u64) -> Result<(File, PathBuf), Error> {
+    loop {
+        if !taken.contains(next) {
+            let path = directory.join(chunk_file::name(*next));
+            match File::create_new(&path) {
+                // A commit that was killed can have left this file.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                file => return file.map(|file| (file, path)).map_err(Error::writing),
+            }
+        }
+        *next += 1;
+    }
 }

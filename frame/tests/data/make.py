@@ -8,6 +8,7 @@
 
 import dataclasses
 import json
+import os
 import shutil
 import sys
 import zipfile
@@ -61,6 +62,7 @@ def write_blosc2():
     write_tree(fresh("tree.b2z"))
     write_table(fresh("table.b2z"))
     write_nested(fresh("nested.b2z"))
+    write_indexed(Path(fresh("indexed")))
     return expected
 
 
@@ -110,6 +112,32 @@ def write_nested(path):
         tree["/array"] = np.arange(6, dtype="<i2").reshape(2, 3)
         tree["/group/table"] = table
         tree["/group/objects"] = objects
+
+
+def write_indexed(folder):
+    """An array with two indexes, and two tables: one with an index, one with a generated column. The files of the indexes are removed."""
+    import blosc2
+
+    folder.mkdir()
+    fields = np.zeros(100, [("a", "<f8"), ("b", "<i8")])
+    fields["a"], fields["b"] = np.arange(100)[::-1], np.arange(100)
+    # The descriptors have the path as it is given, so it must not depend on the machine.
+    os.chdir(folder)
+    array = blosc2.asarray(fields, chunks=(50,), blocks=(10,), urlpath="array.b2nd")
+    array.create_index("a", kind=blosc2.IndexKind.SUMMARY)
+    array.create_index("b", kind=blosc2.IndexKind.PARTIAL)
+    row = dataclasses.make_dataclass("Row", [("x", float, blosc2.field(blosc2.float64()))])
+    for name, has_index in {"table": True, "generated": False}.items():
+        with blosc2.CTable(row, urlpath=f"{name}.b2d", mode="w", expected_size=100, create_summary_index=has_index) as table:
+            table.extend([(number,) for number in range(100)])
+            if not has_index:
+                table.add_generated_column("double", values=lambda columns: columns["x"] * 2)
+        for file in ["_meta.b2f", "_cols/x.b2nd"]:
+            (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(f"{name}.b2d/{file}", folder / name / file)
+        shutil.rmtree(f"{name}.b2d")
+    for file in folder.glob("array.__index__*"):
+        file.unlink()
 
 
 def dtype_text(dtype):

@@ -121,7 +121,7 @@ fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
     let cancelled =
         writer.write_from(&whole(), |ranges, _| if is_last(ranges) { Err(Cancelled) } else { Ok(()) });
     assert_eq!(cancelled, Err(Cancelled));
-    assert!(writer.finish().is_err());
+    check_broken(writer);
 
     let mut writer = in_memory(builder("<i4")).threads(3);
     let panicking = std::panic::AssertUnwindSafe(|| {
@@ -131,6 +131,64 @@ fn an_error_or_panic_of_the_function_that_reads_ends_all_threads() {
         })
     });
     assert!(std::panic::catch_unwind(panicking).is_err());
+    check_broken(writer);
+}
+
+/// Checks that every call fails after a call that has lost items.
+fn check_broken<W: Write + Seek + Send>(mut writer: ArrayWriter<W>) {
+    let given = |_: &[Range<u64>], _: &mut [u8]| Ok::<_, Error>(());
+    let errors = [
+        writer.write(&whole(), &items()),
+        writer.write_from(&whole(), given),
+        writer.write_rows(&whole(), vec![0; 3500]),
+        writer.fill_with_zeros(),
+        writer.finish().map(drop),
+    ];
+    for error in errors.map(Result::unwrap_err) {
+        assert!(error.to_string().starts_with("an earlier call has failed after it took items"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+}
+
+#[test]
+fn an_array_is_not_finished_after_a_failed_write_of_an_open_chunk() {
+    // The first row completes no chunk, so the three chunks that it is in stay open.
+    let opened = || {
+        let mut writer = in_memory(builder("<i4"));
+        writer.write(&[0..1, 0..70], &items()[..280]).unwrap();
+        writer
+    };
+    let mut writer = opened();
+    writer.write_from(&[1..2, 0..70], |_, _| Err(Frame::parse(b"no frame").unwrap_err())).unwrap_err();
+    check_broken(writer);
+
+    // Errors before the first item leave the open chunks as they are.
+    let mut writer = opened().max_open_chunks(3);
+    writer.write(&[1..2, 0..70], &[0; 279]).unwrap_err();
+    writer.write(&[1..2, 0..71], &[0; 284]).unwrap_err();
+    writer.write(&[16..17, 0..70], &[0; 280]).unwrap_err();
+    writer.write_rows(&[1..2, 0..70], vec![i64::MAX; 70]).unwrap_err();
+    let rows = vec![0; 70].into_iter().inspect(|_| panic!("on purpose"));
+    let panicking = std::panic::AssertUnwindSafe(|| writer.write_rows(&[1..2, 0..70], rows));
+    assert!(std::panic::catch_unwind(panicking).is_err());
+    writer.write(&[1..50, 0..70], &items()[280..]).unwrap();
+    assert!(read(&finished(writer)) == items());
+}
+
+#[test]
+fn an_array_is_not_finished_after_a_disk_was_full() {
+    // The chunks are stored uncompressed, so they are longer than the buffer of the writer.
+    let shapes = Shapes { shape: &[100, 1000], chunkshape: &[20, 1000], blockshape: &[5, 100] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<i4").unwrap()).level(0);
+    let full = builder.write_to(Full(Cursor::default(), 100_000)).unwrap();
+    let mut writer = full.into_array_writer().unwrap();
+    let row: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+    let error =
+        (0..100).try_for_each(|number| writer.write(&[number..number + 1, 0..1000], &row)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    writer.fill_with_zeros().unwrap_err();
+    let error = writer.finish().map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
 }
 
 #[test]

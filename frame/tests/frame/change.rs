@@ -435,7 +435,7 @@ fn a_header_that_changed_since_it_was_read_is_left_alone() {
 fn a_frame_that_is_not_the_whole_file_is_left_alone() {
     let (_folder, path) = copy("int32_3x5.b2nd");
     let mut file = fs::read(&path).unwrap();
-    file.push(0);
+    file.push(1);
     fs::write(&path, &file).unwrap();
     let error = refused(ErrorKind::Unsupported, Frame::open(&path).unwrap().edit().shape(&[4, 6]).apply());
     assert_eq!(error, "the frame has 520 bytes, but its file has 521; only a whole file can be changed");

@@ -307,6 +307,7 @@ fn every_code_is_found_and_says_what_to_do() {
         FindingCode::ChunkDictionary,
         FindingCode::ChunkFilters,
         FindingCode::ChunkOverlap,
+        FindingCode::LostPage,
         FindingCode::UnclosedTable,
         FindingCode::UnownedBytes,
         FindingCode::ZipChecksum,

@@ -331,6 +331,53 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
     assert!(failures >= 4, "{failures}");
 }
 
+/// A file that panics at one call of `write`, after it has written half of the bytes.
+struct Panicking {
+    file: Cursor<Vec<u8>>,
+    /// The number of calls before the panic.
+    calls: usize,
+}
+
+impl Write for Panicking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(calls) = self.calls.checked_sub(1) else {
+            self.calls = usize::MAX;
+            self.file.write_all(&bytes[..bytes.len() / 2])?;
+            panic!("on purpose");
+        };
+        self.calls = calls;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Panicking {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+#[test]
+fn a_frame_is_not_finished_after_a_write_has_panicked() {
+    // Two chunks fit into the buffer of the writer. The third chunk makes it write them.
+    let meta = Meta::new(Shapes { shape: &[90_000], chunkshape: &[30_000], blockshape: &[30_000] }, "|u1");
+    let file = Panicking { file: Cursor::new(Vec::new()), calls: 0 };
+    let mut writer = FrameBuilder::new(meta.unwrap()).write_to(file).unwrap();
+    let items = vec![1; 30_000];
+    for number in [0, 1] {
+        writer.write_uncompressed(number, &items).unwrap();
+    }
+    let mut write = || writer.write_uncompressed(2, &items);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut write)).is_err());
+    let message = "an earlier write has panicked, so the frame cannot be finished";
+    assert_eq!(write().unwrap_err().to_string(), message);
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    assert_eq!(writer.finish().map(drop).unwrap_err().to_string(), message);
+}
+
 /// A file whose content is replaced after `reads` reads.
 struct Replaced<'f> {
     files: [&'f [u8]; 2],

@@ -9,6 +9,7 @@ mod chunk_files;
 mod chunk_headers;
 mod chunk_vectors;
 mod chunks;
+mod derived;
 mod dump;
 #[cfg(feature = "decompress")]
 mod embedded;
@@ -17,6 +18,8 @@ mod frame_type;
 mod frames;
 mod geometry;
 mod inside;
+#[cfg(feature = "compress")]
+mod lost_pages;
 mod magic;
 mod object_kind;
 mod peers;

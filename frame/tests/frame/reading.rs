@@ -883,7 +883,7 @@ fn a_fault_after_the_first_bytes_of_a_header_is_malformed() {
 }
 
 #[test]
-fn a_file_that_is_cut_after_it_was_opened_says_what_is_missing_and_nothing_else() {
+fn trailer_of_a_file_that_is_cut_after_it_was_opened_is_changing_and_says_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.b2nd");
     fs::copy(data().join("vlmetalayers.b2nd"), &path).unwrap();
@@ -892,8 +892,11 @@ fn a_file_that_is_cut_after_it_was_opened_says_what_is_missing_and_nothing_else(
     for length in [frame_len - 1, 300, header_len] {
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
         let error = frame.trailer().unwrap_err();
-        let says = format!("cut short: the frame has {frame_len} bytes, but the file only {length}");
-        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Malformed, says));
+        let says = format!(
+            "the frame is being changed, or a change was interrupted: cut short: the frame has {frame_len} bytes, but the \
+             file only {length}"
+        );
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::Changing, says));
         assert_eq!(findings(&mut frame), [error.finding().unwrap().clone()]);
     }
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(header_len - 1).unwrap();

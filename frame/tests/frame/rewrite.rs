@@ -468,7 +468,7 @@ fn what_cannot_be_rewritten_is_refused_by_name_and_nothing_is_written() {
     }
     // The file has one byte after the frame. A rewrite to another path does not copy this byte.
     let whole = file("int32_3x5.b2nd");
-    let path = folder.write("old", &[&whole[..], &[0]].concat());
+    let path = folder.write("old", &[&whole[..], &[1]].concat());
     let expected = "the frame has 520 bytes, but its file has 521; only a whole file can be changed";
     assert_eq!(refused(ErrorKind::Unsupported, Rewrite::new(&path, &path).apply()), expected);
     let shorter = folder.path("shorter");

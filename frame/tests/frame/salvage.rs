@@ -10,7 +10,7 @@ use std::path::Path;
 
 use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Fill, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
-    Salvage, SalvageReport, Severity, SpecialValue, check,
+    Restored, Salvage, SalvageReport, Severity, SpecialValue, check,
 };
 use b2nd_lab::{chunk_of_zeros, copy, data};
 #[cfg(feature = "decompress")]
@@ -123,8 +123,9 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // These codes are about chunks and chunk files. The tests below cover them.
+    // The tests below cover these codes.
     let below = [
+        FindingCode::TooLong,
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
         FindingCode::ChunkData,
@@ -132,6 +133,42 @@ fn each_code_that_a_salvage_mends_is_mended() {
         FindingCode::ChunkFile,
     ];
     assert_eq!(left, below.into());
+}
+
+/// If the table says that no operation repairs a frame with this code, a salvage must not repair it either.
+#[test]
+fn no_code_that_a_salvage_mends_lacks_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
+    for (name, file, code) in damage().into_iter().chain(oddities()).chain(index_damage()) {
+        // A salvage does not write bytes that readers ignore. They need no remedy.
+        if code.remedy().is_some() || code == FindingCode::IgnoredBytes {
+            continue;
+        }
+        fs::write(&from, &file).unwrap();
+        if Salvage::open(&from).unwrap().apply(&to).is_ok() {
+            let codes =
+                |path: &Path| check(path).unwrap().findings.iter().map(Finding::code).collect::<Vec<_>>();
+            assert!(codes(&to).contains(&code) || !codes(&from).contains(&code), "{name}: {code}");
+            fs::remove_file(&to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_header_length_that_is_too_long_to_read_is_restored() {
+    const MAX_HEADER_LEN: u32 = 1 << 26;
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = small();
+    // The frame must be longer than the header, so the file ends with zeros.
+    file[11..15].copy_from_slice(&(MAX_HEADER_LEN + 1).to_be_bytes());
+    file[16..24].copy_from_slice(&u64::from(MAX_HEADER_LEN + 100).to_be_bytes());
+    fs::write(&path, file).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(u64::from(MAX_HEADER_LEN) + 100).unwrap();
+    assert_eq!(errors(&path), [FindingCode::TooLong]);
+    let new = path.with_file_name("new.b2nd");
+    let (_, report) = Salvage::open(&path).unwrap().apply(&new).unwrap();
+    assert_eq!((&*said(&report)[0], errors(&new)), ("header_len was 67108865, and is 165", vec![]));
 }
 
 #[test]
@@ -468,6 +505,66 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
 
 /// A contiguous frame is salvaged as a contiguous frame, even if its file has the name of the header file of a sparse
 /// frame.
+#[test]
+fn a_sparse_frame_without_its_index_file_is_saved_if_the_array_is_given_and_the_order_assumed() {
+    for is_missing in [true, false] {
+        let (folder, path) = copy("sparse.b2nd");
+        let index = path.join("chunks.b2frame");
+        fs::remove_file(&index).unwrap();
+        if !is_missing {
+            fs::write(index, []).unwrap();
+        }
+        let salvage = || Salvage::open(&path).unwrap();
+        let error = salvage().assume_order().shape(&[6, 8]).preview().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ArrayUnknown);
+        let message = "chunks.b2frame is missing or empty: give the shape, chunk shape, block shape and dtype of the array";
+        assert_eq!(error.to_string(), message);
+        let given = || salvage().shape(&[6, 8]).chunkshape(&[4, 5]).blockshape(&[2, 3]).dtype(">u2");
+        assert_eq!(given().preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
+        let to = folder.path().join("saved.b2nd");
+        let (mut frame, report) = given().assume_order().apply(&to).unwrap();
+        assert_eq!(errors(&to), []);
+        assert_eq!((report.restored[0].clone(), report.lost_count()), (Restored::HeaderFile, 0));
+        assert!(report.assumed_order.is_some() && report.found_damage());
+        #[cfg(feature = "decompress")]
+        assert_eq!(
+            frame.whole().read().unwrap(),
+            Frame::open(data().join("sparse.b2nd")).unwrap().whole().read().unwrap()
+        );
+        let _ = frame.header();
+
+        // Without a chunk file, the directory is no frame.
+        for number in 0..4 {
+            fs::remove_file(path.join(format!("{number:08X}.chunk"))).unwrap();
+        }
+        if is_missing {
+            assert_eq!(Salvage::open(&path).unwrap_err().kind(), ErrorKind::Io);
+        } else {
+            assert!(given().assume_order().preview().is_err());
+        }
+    }
+}
+
+/// A value that expands too much is no damage.
+#[test]
+#[cfg(feature = "compress")]
+fn a_vlmetalayer_that_is_too_long_to_decompress_is_kept_as_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = [&[0xc6, 1, 0x12, 0xa8, 0x80][..], &vec![0; 18_000_000]].concat();
+    let mut chunk = Vec::new();
+    let mut params = b2nd_chunk::CParams::new(1);
+    params.codec = b2nd_chunk::Codec::BLOSCLZ;
+    b2nd_chunk::Compressor::new(params).unwrap().compress_into(&value, &mut chunk).unwrap();
+    let file = with_vlmetalayer("thumb", &chunk);
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!((report.is_whole(), report.found_damage()), (true, false), "{report:?}");
+    let [note] = &report.unverified_metalayers[..] else { panic!("{report:?}") };
+    assert_eq!(note.name, "thumb");
+    assert!(note.why.starts_with("the value has 18000005 bytes, but a chunk of "), "{}", note.why);
+    let trailer = Frame::read_at(Cursor::new(new), 0).unwrap().trailer().unwrap();
+    assert!(trailer.vlmetalayer("thumb").unwrap().chunk() == chunk);
+}
+
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
@@ -943,4 +1040,34 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     // are less than 4 times the length of the file. The limit of 10 times leaves room for a few more reads of the whole
     // file.
     assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
+}
+
+/// Changes each byte of the header, the chunk index and the trailer. If a check finds an error, or a warning that a
+/// salvage mends, the salvage must report damage.
+#[test]
+fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage() {
+    for name in ["vlmetalayers.b2nd", "empty.b2nd", "peers/made_in_memory.b2nd", "sparse.b2nd"] {
+        let (_folder, path) = copy(name);
+        let changed = b2nd_lab::header_file(&path);
+        let good = fs::read(&changed).unwrap();
+        let findings = || match Frame::open(&path) {
+            Ok(mut frame) => Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings,
+            Err(error) => vec![error.finding().unwrap().clone()],
+        };
+        assert!(!Salvage::open(&path).unwrap().preview().unwrap().found_damage());
+        for at in 0..good.len() {
+            for mask in [1, 0x80, 0xff] {
+                let mut file = good.clone();
+                file[at] ^= mask;
+                fs::write(&changed, file).unwrap();
+                let is_damage = |finding: &Finding| {
+                    finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage)
+                };
+                let findings = findings();
+                let Some(damage) = findings.iter().find(|finding| is_damage(finding)) else { continue };
+                let Ok(report) = Salvage::open(&path).unwrap().preview() else { continue };
+                assert!(report.found_damage(), "{name}, byte {at} ^ {mask:#x}: {damage}");
+            }
+        }
+    }
 }

@@ -771,6 +771,23 @@ fn what_cannot_be_a_frame_is_refused() {
         ),
         (builder().filters(&[Filter { id: 99, meta: 0 }]), ErrorKind::InvalidInput, "filter 99 is unknown"),
         (
+            builder().filters(&[Filter { meta: 128, ..Filter::BITSHUFFLE }]),
+            ErrorKind::InvalidInput,
+            "the parameter of the filter bitshuffle is 128, but python-blosc2 opens no frame with a parameter above 127",
+        ),
+        (
+            builder().filters(&[Filter { meta: 246, ..Filter::TRUNC_PREC }]),
+            ErrorKind::InvalidInput,
+            "the parameter of the filter trunc_prec is 246, but python-blosc2 opens no frame with a parameter above 127; \
+             give the number of bits to keep",
+        ),
+        (
+            FrameBuilder::new(meta(&[3], &[3], &[3], "|V300")).filters(&[Filter::SHUFFLE, Filter::BYTEDELTA]),
+            ErrorKind::InvalidInput,
+            "the parameter of the filter bytedelta is 0, which stands for the item size 300, but python-blosc2 opens no \
+             frame with a parameter above 127",
+        ),
+        (
             many(16),
             ErrorKind::TooLarge,
             "there are 17 metalayers, with that of the array, but a frame can have at most 16",

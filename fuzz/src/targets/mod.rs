@@ -17,6 +17,7 @@ mod plan;
 mod slices;
 mod vlmeta;
 mod write;
+mod zstd;
 
 /// A fuzz target.
 #[derive(Debug)]
@@ -38,11 +39,12 @@ impl Target {
     }
 }
 
-pub static TARGETS: [Target; 13] = [
+pub static TARGETS: [Target; 14] = [
     Target { name: "meta", run: meta::run, runs: 20_000, made: seeds::metalayers },
     Target { name: "frame", run: frame::run, runs: 5000, made: seeds::frames },
     Target { name: "chunk", run: chunk::run, runs: 20_000, made: chunk::seeds },
     Target { name: "compress", run: compress::run, runs: 10_000, made: compress::seeds },
+    Target { name: "zstd", run: zstd::run, runs: 3000, made: zstd::seeds },
     Target { name: "slices", run: slices::run, runs: 4000, made: slices::seeds },
     Target { name: "plan", run: plan::run, runs: 4000, made: plan::seeds },
     Target { name: "change", run: change::run, runs: 2000, made: change::seeds },

@@ -10,6 +10,7 @@ use super::value::Value;
 use crate::input::{Address, Failure, Items, Location};
 use crate::problem::Problem;
 use crate::text::clean;
+use crate::waiting::while_changing;
 
 /// Statistics of the items of an array.
 #[derive(Serialize)]
@@ -78,7 +79,8 @@ impl Stats {
         threads: Option<usize>,
         on_progress: &mut dyn FnMut(u64),
     ) -> Result<Option<Self>, Failure> {
-        let stats = Address::from(location).open().and_then(Items::new).and_then(|items| {
+        let stats = while_changing(|| {
+            let items = Address::from(location).open().and_then(Items::new)?;
             let mut items = match threads {
                 Some(threads) => items.threads(threads),
                 None => items,

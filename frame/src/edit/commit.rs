@@ -1,0 +1,169 @@
+//! The steps that all changes of a file share.
+//!
+//! 1. Take the locks (`WriterLock`).
+//! 2. Open the frame again, and compare it with the planned one (`FrameState::reopen`).
+//! 3. Write everything but the header where no reader looks: after the end of the frame, or into new files. Sync it.
+//! 4. Read the new frame as a new reader will (`read_back.rs`).
+//! 5. Look again for a lock file, compare again, and then make the new frame valid: write the header in one piece
+//!    (`HeaderWrite`), or rename a new file.
+//!
+//! An error before step 5 leaves the old frame.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use crate::edit::attributes::keep_attributes;
+use crate::edit::read_back::{WithHeader, read_back};
+use crate::edit::writer_lock::WriterLock;
+use crate::error::{Error, ErrorKind};
+use crate::header::frame::Frame;
+use crate::read::frame_state::FrameState;
+use crate::write::destination::NewFrame;
+
+/// A commit to a frame whose locks are held.
+pub(crate) struct Commit<'c> {
+    /// The path of the file with the header.
+    pub(crate) path: &'c Path,
+    /// The old frame.
+    pub(crate) frame: &'c Frame<()>,
+    pub(crate) state: &'c FrameState,
+    pub(crate) lock: &'c mut WriterLock,
+}
+
+/// The frame after a commit, and its state.
+pub(crate) type Committed = (Frame<()>, FrameState);
+
+impl Commit<'_> {
+    /// Writes a new header of the same length.
+    pub(crate) fn header(self, header: &[u8]) -> Result<(), Error> {
+        remove_killed_commit(self.frame, self.path, self.lock.file())?;
+        let write = HeaderWrite::new(self.frame.header_bytes(), header)?;
+        self.lock.announce()?;
+        self.state.reopen(self.path, Some(self.lock))?;
+        write.write(self.lock.file()).map_err(|error| Error::io("write", self.path, error))
+    }
+
+    /// Calls `write` to write the new parts of a contiguous frame after its end, beginning with
+    /// [`START`](crate::chunk::hole::START). Then writes the header that `write` returns.
+    pub(crate) fn behind(
+        self,
+        write: impl FnOnce(File) -> Result<Vec<u8>, Error>,
+    ) -> Result<Committed, Error> {
+        let unwritable = |error| Error::io("write", self.path, error);
+        let file = self.lock.file().try_clone().map_err(unwritable)?;
+        remove_killed_commit(self.frame, self.path, &file)?;
+        let write = || {
+            let header = write(file.try_clone().map_err(unwritable)?)?;
+            file.sync_all().map_err(unwritable)?;
+            let committed = read_back(&header, WithHeader::new(&header, &file), self.path)?;
+            let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
+            self.lock.announce()?;
+            self.state.reopen(self.path, Some(self.lock))?;
+            Ok((write, committed))
+        };
+        match write() {
+            Ok((write, committed)) => {
+                // This is one write within a page, so a killed process leaves the old header or the new header, and no
+                // mixture.
+                write.write(&file).map_err(unwritable)?;
+                Ok(committed)
+            }
+            Err(error) => {
+                // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
+                // commit are removed.
+                let _ = remove_killed_commit(self.frame, self.path, &file);
+                Err(error)
+            }
+        }
+    }
+
+    /// Renames a new file to the path of the old one, whose attributes it gets. `old` is dropped before that, because some
+    /// systems do not replace an open file.
+    pub(crate) fn by_rename<R>(
+        self,
+        old: Frame<R>,
+        new: NewFrame,
+        header: &[u8],
+    ) -> Result<Committed, Error> {
+        if let Ok(metadata) = self.path.metadata() {
+            keep_attributes(new.file(), &metadata, true);
+        }
+        new.sync()?;
+        let committed = read_back(header, new.file(), self.path)?;
+        self.lock.announce()?;
+        self.state.reopen(self.path, Some(self.lock))?;
+        drop(old);
+        self.lock.follow(new.rename_locked()?.0);
+        Ok(committed)
+    }
+}
+
+/// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the whole
+/// file.
+fn remove_killed_commit(frame: &Frame<()>, path: &Path, file: &File) -> Result<(), Error> {
+    if frame.check_whole(path)? {
+        file.set_len(frame.header().frame_len).map_err(|error| Error::io("write", path, error))?;
+    }
+    Ok(())
+}
+
+impl FrameState {
+    /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
+    /// locked one.
+    pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
+        let mut frame = Frame::open(path).map_err(|error| match error.kind() {
+            ErrorKind::Malformed => Error::changing(None),
+            _ => error,
+        })?;
+        let is_of_file = lock.is_none_or(|lock| lock.is_of(path));
+        if is_of_file && Self::of(&mut frame)? == *self { Ok(frame) } else { Err(Error::changing(None)) }
+    }
+}
+
+/// The bytes of a header that differ from the old header. Both headers have the same length.
+pub(crate) struct HeaderWrite {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl HeaderWrite {
+    /// Compares two headers. An error if their lengths differ: a header of another length needs a new file, because the
+    /// chunks follow it.
+    pub(crate) fn new(before: &[u8], after: &[u8]) -> Result<Self, Error> {
+        let differs = |(before, after): &(&u8, &u8)| before != after;
+        let same_at_start = before.iter().zip(after).take_while(|pair| !differs(pair)).count();
+        let same_at_end =
+            before.iter().rev().zip(after.iter().rev()).take_while(|pair| !differs(pair)).count();
+        let end = after.len().saturating_sub(same_at_end).max(same_at_start);
+        match after.get(same_at_start..end).filter(|_| before.len() == after.len()) {
+            Some(bytes) => Ok(Self { start: same_at_start as u64, bytes: bytes.into() }),
+            None => Err(Error::unsupported("a header of another length cannot be written in its place")),
+        }
+    }
+
+    /// Writes the header and syncs the file.
+    // All changes are in one write. If this write is within one page of the file, a killed process leaves either all
+    // changes or none.
+    pub(crate) fn write(&self, mut file: &File) -> io::Result<()> {
+        file.seek(SeekFrom::Start(self.start))?;
+        file.write_all(&self.bytes)?;
+        file.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_write_has_the_bytes_from_the_first_to_the_last_difference() {
+        let write =
+            |before, after| HeaderWrite::new(before, after).ok().map(|write| (write.start, write.bytes));
+        assert_eq!(write(b"abcdef", b"abXdYf"), Some((2, b"XdY".to_vec())));
+        assert_eq!(write(b"aaaa", b"aaba"), Some((2, b"b".to_vec())));
+        assert_eq!(write(b"abc", b"abc"), Some((3, Vec::new())));
+        assert_eq!(write(b"abc", b"abcd"), None);
+        assert_eq!(write(b"abcd", b"abc"), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! The trailer that a change of the header needs, because the indexes of python-blosc2 become stale with the change.
+
+use core::ops::Range;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use b2nd_serde::Meta;
+use b2nd_serde::dtype::Dtype;
+
+use crate::check::Check;
+use crate::chunk::entry::index_start;
+use crate::chunk::hole::START;
+use crate::edit::commit::Commit;
+use crate::edit::old_chunks::{OldChunks, check_count};
+use crate::edit::table_column::refuse_column;
+use crate::error::Error;
+use crate::finding::first_error;
+use crate::header::fields::HeaderField;
+use crate::header::frame::Frame;
+use crate::messagepack::marker::Marker;
+use crate::trailer::derived_layers::outdated;
+use crate::write::destination::Destination;
+
+/// Whether the items of an array change with its metalayer, because the shape or the dtype is another one. The same dtype
+/// can have two texts.
+pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
+    let dtype = |meta: &Meta| meta.dtype().and_then(|text| text.parse::<Dtype>().ok());
+    let is_same = before.dtype() == after.dtype()
+        || dtype(before).is_some_and(|dtype_before| dtype(after) == Some(dtype_before));
+    before.shape() != after.shape() || !is_same
+}
+
+/// A new trailer for a frame in a file, and what is between the header and the trailer in the new frame.
+pub(super) struct NewTrailer {
+    frame: Frame,
+    /// What is written after the end of a contiguous frame, before the chunk index: the record of the holes.
+    holes: Vec<u8>,
+    /// The bytes of the chunk index, from its start to the old trailer.
+    index: Range<u64>,
+    bytes: Vec<u8>,
+    has_vlmetalayers: bool,
+}
+
+impl NewTrailer {
+    /// The trailer that the frame at this path needs if its header becomes that of `after`; `None` if it can keep its
+    /// trailer. An error if the items belong to a table.
+    pub(super) fn of_change<R>(
+        path: &Path,
+        before: &Frame<R>,
+        after: &Frame<()>,
+    ) -> Result<Option<Self>, Error> {
+        // A metalayer of the array that cannot be read does not change: an edit of it is refused.
+        let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
+        let changes = arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()));
+        if !changes || before.header().nbytes <= 0 {
+            return Ok(None);
+        }
+        refuse_column(path)?;
+        let mut frame = Frame::open(path)?;
+        if frame.header_bytes() != before.header_bytes() {
+            return Err(Error::changing(None));
+        }
+        let trailer = frame.read_trailer()?;
+        let Some((bytes, has_vlmetalayers)) = outdated(&trailer, false)? else { return Ok(None) };
+        if let Some(error) = first_error(&Check::default().run(&mut frame)?.findings) {
+            return Err(Error::malformed(error.clone()));
+        }
+        let index = index_start(frame.header())..trailer.offset();
+        let mut holes = Vec::new();
+        if !frame.header().is_sparse() {
+            check_count(frame.header().nchunks().unwrap_or(0), frame.header().frame_len)?;
+            let record = OldChunks::read(&mut frame, Some)?.hole_record(frame.header());
+            holes = [START, &record.to_bytes()[..]].concat();
+        }
+        Ok(Some(Self { frame, holes, index, bytes, has_vlmetalayers }))
+    }
+
+    fn index_len(&self) -> u64 {
+        self.index.end.saturating_sub(self.index.start)
+    }
+
+    /// The header `after` with the new places of index and trailer: in a contiguous frame, after the end of the old
+    /// frame. In a sparse frame, the index stays in its place, and the trailer follows it.
+    pub(super) fn header(&self, after: &Frame<()>) -> Result<Frame<()>, Error> {
+        let header = after.header();
+        let (index_start, cbytes) = if header.is_sparse() {
+            (self.index.start, header.cbytes)
+        } else {
+            let start = header.frame_len.saturating_add(self.holes.len() as u64);
+            (start, i64::try_from(start.saturating_sub(header.header_len as u64)).map_err(Error::too_large)?)
+        };
+        let frame_len = index_start.saturating_add(self.index_len()).saturating_add(self.bytes.len() as u64);
+        let flag = if self.has_vlmetalayers { Marker::True } else { Marker::False };
+        let mut bytes = after.header_bytes().to_vec();
+        let mut set = |field, value: &[u8]| {
+            if let Some(slot) = header.range(field).and_then(|range| bytes.get_mut(range)) {
+                slot.copy_from_slice(value);
+            }
+        };
+        set(HeaderField::Cbytes, &cbytes.to_be_bytes());
+        set(HeaderField::FrameLen, &frame_len.to_be_bytes());
+        set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
+        Frame::parse(&bytes)
+    }
+
+    /// Makes the change `after` and this trailer valid at once. Returns the new frame.
+    pub(super) fn commit(mut self, commit: Commit<'_>, after: &Frame<()>) -> Result<Frame<()>, Error> {
+        let (path, after) = (commit.path, self.header(after)?);
+        let (frame, _) = if after.header().is_sparse() {
+            let mut new = Destination::taken(path)?.begin(false)?;
+            let written = new.write_all(after.header_bytes()).and_then(|()| self.write(&mut new));
+            written.map_err(|error| new.unwritable(error))?;
+            commit.by_rename(self.frame, new, after.header_bytes())
+        } else {
+            commit.behind(|mut file| {
+                let end = SeekFrom::Start(self.frame.header().frame_len);
+                let written = file.seek(end).and_then(|_| self.write(&mut file));
+                written.map_err(|error| Error::io("write", path, error))?;
+                Ok(after.header_bytes().to_vec())
+            })
+        }?;
+        Ok(frame)
+    }
+
+    fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
+        let (start, length) = (self.index.start, self.index_len());
+        to.write_all(&self.holes)?;
+        self.frame.reader.seek(SeekFrom::Start(start))?;
+        if io::copy(&mut (&self.frame.reader).take(length), to)? != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_all(&self.bytes)
+    }
+}

@@ -1,0 +1,104 @@
+//! The locks of a writer: the file with the header, and the lock file of C-Blosc2 if there is one.
+//!
+//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Two writers of this crate exclude each
+//! other by the file with the header, which every frame has. On Unix they lock it with `flock`. On Windows a lock of the
+//! file would keep other programs from reading it, so there the open handle excludes the others: it does not share the
+//! right to write.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+#[cfg(windows)]
+use crate::read::lock::unshared;
+use crate::read::lock::{ExclusiveSidecar, FileLock, retry};
+
+/// The exclusive locks of a frame. Dropping this struct releases them.
+#[derive(Debug)]
+pub(crate) struct WriterLock {
+    /// The lock of the file with the header, which is open for reading and writing.
+    header: FileLock,
+    sidecar: Option<ExclusiveSidecar>,
+    path: PathBuf,
+    is_sparse: bool,
+    patience: Duration,
+}
+
+impl WriterLock {
+    /// Takes the locks of a frame, whose header is in the file `path`. While another writer holds one of them, waits for
+    /// it, for at most `patience` in all.
+    ///
+    /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
+    pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {
+        // There is no deadline if `patience` is longer than the clock can represent.
+        let deadline = Instant::now().checked_add(patience);
+        let unwritable = |error| Error::io("write", path, error);
+        let header = retry(deadline, || {
+            let Some(lock) = lock(path).map_err(unwritable)? else { return Ok(None) };
+            // Until the lock was taken, a commit can have put another file at the path. Then this is the lock of a file
+            // that is no longer part of the frame.
+            Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
+        })?;
+        let header = header.ok_or_else(|| Error::in_use(path))?;
+        let sidecar = ExclusiveSidecar::take(path, is_sparse, deadline)?;
+        Ok(Self { header, sidecar, path: path.into(), is_sparse, patience })
+    }
+
+    /// The locked file with the header, open for reading and writing.
+    pub(crate) fn file(&self) -> &File {
+        self.header.file()
+    }
+
+    /// Whether the path leads to the locked file.
+    pub(crate) fn is_of(&self, path: &Path) -> bool {
+        leads_to(path, self.file()).unwrap_or(false)
+    }
+
+    /// Takes the lock of C-Blosc2 if another program has made a lock file since [`take`](Self::take), and raises its
+    /// counter, so that the other users of the lock file read the frame again.
+    pub(crate) fn announce(&mut self) -> Result<(), Error> {
+        if self.sidecar.is_none() {
+            let deadline = Instant::now().checked_add(self.patience);
+            self.sidecar = ExclusiveSidecar::take(&self.path, self.is_sparse, deadline)?;
+        }
+        self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)
+    }
+
+    /// Replaces the lock of the old file by the lock of the file that has taken its path.
+    pub(crate) fn follow(&mut self, new: FileLock) {
+        self.header = new;
+    }
+}
+
+/// Opens a file for writing and locks it; `None` if another writer has it.
+#[cfg(not(windows))]
+fn lock(path: &Path) -> io::Result<Option<FileLock>> {
+    FileLock::try_new(OpenOptions::new().read(true).write(true).open(path)?, true)
+}
+
+/// Opens a file for writing; `None` if another writer has it.
+#[cfg(windows)]
+fn lock(path: &Path) -> io::Result<Option<FileLock>> {
+    const SHARING_VIOLATION: i32 = 32;
+    match unshared(OpenOptions::new().read(true).write(true)).open(path) {
+        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        file => Ok(Some(FileLock::without(file?))),
+    }
+}
+
+/// Whether a path leads to this open file.
+#[cfg(unix)]
+fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let [here, there] = [file.metadata()?, std::fs::metadata(path)?];
+    Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
+}
+
+/// Whether a path leads to this open file. On Windows, only the holder of the lock can replace the file.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
+fn leads_to(_: &Path, _: &File) -> io::Result<bool> {
+    Ok(true)
+}

@@ -1,0 +1,164 @@
+//! The state of a frame in its file, to find out whether a writer has changed it.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::io::{Read, Seek};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::chunk::entry::index_start;
+use crate::error::{Error, ErrorKind};
+use crate::header::frame::Frame;
+use crate::read::lock::share_sidecar;
+
+/// If index and trailer together are longer than twice this number of bytes, only this number of their first and of their
+/// last bytes is compared. A damaged header can claim any length.
+const COMPARED: u64 = 1 << 22;
+
+/// If a file was written this short time ago, its writer may not have finished.
+const RECENT: Duration = Duration::from_secs(1);
+
+/// The pause between two looks at a file that was written recently.
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// The largest number of looks.
+const LOOKS: usize = 20;
+
+/// The header of a frame, and a hash of its index and trailer.
+// The header alone does not tell: a change of a sparse frame can leave an equal one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrameState {
+    header: Vec<u8>,
+    index_and_trailer: u64,
+}
+
+impl FrameState {
+    pub(crate) fn of<R: Read + Seek>(frame: &mut Frame<R>) -> Result<Self, Error> {
+        let header = frame.header();
+        // The header of a frame without items can still count bytes of chunks.
+        let start = if header.nbytes > 0 { index_start(header) } else { header.header_len as u64 };
+        let len = header.frame_len.saturating_sub(start);
+        let mut hasher = DefaultHasher::new();
+        hasher.write(&frame.read_range(start, len.min(COMPARED))?);
+        let last = len.saturating_sub(COMPARED).min(COMPARED);
+        hasher.write(&frame.read_range(start.saturating_add(len - last), last)?);
+        Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish() })
+    }
+}
+
+impl Frame {
+    /// Looks whether the frame at the path is another one by now, and if so, replaces this frame by it. Returns whether it
+    /// did. So a program can follow an array that another process changes.
+    ///
+    /// The header, the chunk index and the trailer are compared. A program can also change a chunk without a trace in
+    /// them: C-Blosc2 overwrites a chunk in its place if the new one is not longer.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](ErrorKind::InvalidInput) if the frame was not opened by its path, and the errors of
+    /// [`open`](Self::open).
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let mut frame = Frame::open(&path)?;
+    /// assert!(!frame.refresh()?);
+    ///
+    /// // Another program changes the array.
+    /// Frame::open(&path)?.edit().shape(&[4, 6]).apply()?;
+    /// assert!(frame.refresh()?);
+    /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refresh(&mut self) -> Result<bool, Error> {
+        let path = self.path().ok_or_else(|| Error::invalid_input("the frame was not opened by its path"))?;
+        let mut now = Self::open(path)?;
+        if now.header_bytes() == self.header_bytes() {
+            match [FrameState::of(self), FrameState::of(&mut now)] {
+                [Ok(before), Ok(now)] if before == now => return Ok(false),
+                _ => {}
+            }
+        }
+        *self = Self { by_directory: self.by_directory, ..now };
+        Ok(true)
+    }
+}
+
+#[cfg(feature = "decompress")]
+impl<R> Frame<R> {
+    /// Replaces an error about the header by [`ErrorKind::Changing`] if a writer may have caused it.
+    #[cold]
+    pub(crate) fn header_or_changing(&self, error: Error) -> Error {
+        if can_be_caused(&error) && self.is_changed(None) { error.into_changing() } else { error }
+    }
+}
+
+impl<R> Frame<R> {
+    /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
+    /// given, the index and the trailer are compared too.
+    fn is_changed(&self, state: Option<&FrameState>) -> bool {
+        let Some(path) = self.path() else { return false };
+        let mut before = None;
+        for _ in 0..LOOKS {
+            // If there is no frame any more, the file has gone, or has an unfinished header.
+            if !is_at(path, self.header_bytes(), state) {
+                return true;
+            }
+            // A writer of C-Blosc2 with locks changes the frame.
+            if share_sidecar(path, self.header().is_sparse(), Some(Instant::now())).is_err() {
+                return true;
+            }
+            let Some(modified) = path.metadata().and_then(|metadata| metadata.modified()).ok() else {
+                return false;
+            };
+            // A time in the future is that of another clock, and says nothing.
+            let age = SystemTime::now().duration_since(modified).ok();
+            // A chunk can be overwritten in its place, which neither the header nor the index shows.
+            if age.is_some() && self.opened.is_some_and(|opened| opened <= modified) {
+                return true;
+            }
+            // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
+            // header yet. Then there are more writes soon.
+            if age.is_none_or(|age| age > RECENT) || before == Some(modified) {
+                return false;
+            }
+            before = Some(modified);
+            thread::sleep(INTERVAL);
+        }
+        true
+    }
+}
+
+impl<R: Read + Seek> Frame<R> {
+    /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
+    ///
+    /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
+    /// contradicts what is read later, as if it were damaged.
+    #[cold]
+    pub(crate) fn or_changing(&mut self, error: Error) -> Error {
+        if !can_be_caused(&error) || self.path().is_none() {
+            return error;
+        }
+        let state = FrameState::of(self).ok();
+        if self.is_changed(state.as_ref()) { error.into_changing() } else { error }
+    }
+}
+
+/// Whether a writer can be the cause of an error of reading.
+fn can_be_caused(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::TooLarge | ErrorKind::Decode
+    )
+}
+
+/// Whether the frame at a path has this header and this state. False if there is no frame.
+fn is_at(path: &Path, header: &[u8], state: Option<&FrameState>) -> bool {
+    let Ok(mut now) = Frame::open(path) else { return false };
+    now.header_bytes() == header
+        && state.is_none_or(|state| FrameState::of(&mut now).is_ok_and(|now| now == *state))
+}

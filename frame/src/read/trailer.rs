@@ -1,0 +1,47 @@
+//! Reads the trailer of a frame.
+
+use std::io::{Read, Seek};
+
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::trailer::frame_trailer::{self, Trailer};
+
+/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
+const FIRST_READ: usize = 512;
+
+impl<R: Read + Seek> Frame<R> {
+    /// Reads the trailer with the vlmetalayers.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
+    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the frame was opened by its path, and
+    /// the file has changed since then.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let trailer = frame.trailer()?;
+    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
+    /// assert_eq!(names, ["unit", "note"]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn trailer(&mut self) -> Result<Trailer, Error> {
+        self.read_trailer().map_err(|error| self.or_changing(error))
+    }
+
+    /// Reads the trailer. An error does not tell whether a writer caused it.
+    pub(crate) fn read_trailer(&mut self) -> Result<Trailer, Error> {
+        let suffix = self.last_bytes(FIRST_READ)?;
+        let parsed = Trailer::parse(self.header(), &suffix);
+        let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
+        let suffix = self.last_bytes(needed)?;
+        // If the second read gives another length than the first, a writer has changed the trailer between the two
+        // reads.
+        if frame_trailer::length(self.header(), &suffix)? != needed {
+            return Err(Error::changing(None));
+        }
+        Trailer::parse_whole(self.header(), suffix.into()).map_err(Error::malformed)
+    }
+}

@@ -1,0 +1,49 @@
+//! Finds the holes that commits have recorded. The bytes of a hole are those of an older state of the frame: they can be a
+//! whole chunk, or a whole chunk index, that must not be taken for one of the frame.
+
+use core::ops::Range;
+use std::io::{Read, Seek};
+
+use crate::chunk::hole::{HoleRecord, MAGIC};
+use crate::error::Error;
+use crate::salvage::damaged_file::{DamagedFile, Search};
+
+/// The holes and their records before the offset `end`, in ascending order. The header has `header_len` bytes.
+pub(super) fn find<R: Read + Seek>(
+    file: &mut DamagedFile<'_, R>,
+    header_len: u64,
+    end: u64,
+) -> Result<Vec<Range<u64>>, Error> {
+    let (mut search, mut at, mut holes) = (Search::new(MAGIC), header_len, Vec::new());
+    // A file can be made of what looks like records. Undamaged ones share no bytes, so together they are no longer than
+    // the file. Each is read twice at most.
+    let mut left = file.len.saturating_mul(2);
+    while let Some(found) = search.next(file, at)? {
+        at = found + MAGIC.len() as u64;
+        if at > end {
+            break;
+        }
+        let within = |offset: u64| header_len.saturating_add(offset);
+        let mut nread = 0;
+        let record = HoleRecord::read_before(at - header_len, |start, len| {
+            nread += len;
+            file.read(within(start), len)
+        })?;
+        let Some(rest) = left.checked_sub(nread) else { break };
+        left = rest;
+        if let Some(record) = record {
+            holes.push(at - record.len()..at);
+            holes.extend(record.holes.into_iter().map(|hole| within(hole.start)..within(hole.end)));
+        }
+    }
+    holes.sort_unstable_by_key(|hole| (hole.start, hole.end));
+    Ok(holes)
+}
+
+/// The end of the hole that has the byte at an offset; `None` if it is in no hole.
+pub(super) fn end_of_hole(holes: &[Range<u64>], at: u64) -> Option<u64> {
+    let before = holes.partition_point(|hole| hole.start <= at);
+    // Holes of different records do not overlap, unless a record is wrong.
+    let last = before.checked_sub(1).and_then(|last| holes.get(last))?;
+    (at < last.end).then_some(last.end)
+}

@@ -1,0 +1,83 @@
+//! The fastest parser: one hash table, which has the last position of each hash.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use super::found::{Match, Parsed};
+use super::{Hashed, MARGIN, MIN_LOG, Source, WINDOW, log_of};
+use crate::bytes::{hash, load32, load64, low32, narrow};
+use crate::sequence::Sequence;
+
+/// The parser looks for matches at each second position, because matches are extended backwards.
+const STEP: usize = 2;
+/// After this number of bytes without a match (as an exponent), the parser leaves out one more position at each step.
+const PATIENCE_LOG: u32 = 6;
+
+/// A parser that takes each match that it sees.
+#[derive(Debug, Default)]
+pub(crate) struct FastParser {
+    hashed: Hashed,
+    /// The exponent of the number of entries of the table.
+    log: u32,
+    /// Positions by hash. A position of 0 can also stand for none, because bytes are always compared.
+    table: Vec<u32>,
+}
+
+impl FastParser {
+    /// Forgets all positions, before an input of this length.
+    pub(crate) fn start(&mut self, length: usize, max_log: u32, hashed: Hashed) {
+        self.hashed = hashed;
+        self.log = log_of(length).clamp(MIN_LOG, max_log);
+        self.table.clear();
+        self.table.resize(1 << self.log, 0);
+    }
+
+    /// Appends the sequences of a block.
+    pub(crate) fn parse(&mut self, source: &Source<'_>, sequences: &mut Vec<Sequence>) {
+        let Source { input, ref block, .. } = *source;
+        let limit = block.end.saturating_sub(MARGIN);
+        let mut parsed = Parsed::new(source, sequences);
+        let mut at = block.start.max(1);
+        while at < limit {
+            let word = load64(input, at);
+            let candidate = self.exchange(word, at);
+            let [last, ..] = parsed.recent.0;
+            // Most positions have no match, so four bytes are compared before all else.
+            let looks_repeated = load32(input, (at + 1).wrapping_sub(last as usize)) == low32(word >> 8);
+            let found =
+                if looks_repeated { Match::at_distance(source, at + 1, last) } else { Match::default() };
+            if found.length > 0 {
+                parsed.take(input, at + 1, found);
+            } else if load32(input, candidate) == low32(word) && candidate < at && at - candidate <= WINDOW {
+                parsed.take(input, at, Match::at_distance(source, at, narrow(at - candidate)));
+            } else {
+                // The position that is left out can be the start of a later match.
+                self.exchange(load64(input, at + 1), at + 1);
+                at += STEP + ((at - parsed.end) >> PATIENCE_LOG);
+                continue;
+            }
+            // Two positions in the match are enough for matches with it.
+            for inner in [at + 2, parsed.end - 2] {
+                self.exchange(load64(input, inner), inner);
+            }
+            at = parsed.end;
+            while at < limit {
+                let [_, second, _] = parsed.recent.0;
+                let found = Match::at_distance(source, at, second);
+                if found.length == 0 {
+                    break;
+                }
+                self.exchange(load64(input, at), at);
+                parsed.take(input, at, found);
+                at = parsed.end;
+            }
+        }
+    }
+
+    /// Returns the last position with the same hash, and replaces it with this one.
+    #[inline]
+    fn exchange(&mut self, word: u64, at: usize) -> usize {
+        let slot = hash(word, self.hashed, self.log);
+        self.table.get_mut(slot).map_or(0, |last| mem::replace(last, narrow(at)) as usize)
+    }
+}

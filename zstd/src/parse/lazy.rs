@@ -1,0 +1,90 @@
+//! A parser that looks whether a match at one of the next positions is better before it takes a match.
+
+use alloc::vec::Vec;
+
+use super::found::{Match, Parsed};
+use super::rows::Rows;
+use super::{Hashed, MARGIN, Source};
+use crate::sequence::{Recent, Sequence};
+
+/// After this number of bytes without a match (as an exponent), the parser leaves out one more position at each step.
+const PATIENCE_LOG: u32 = 8;
+/// After this number of bytes without a match, the positions that are left out are not candidates for matches either.
+const HOPELESS: usize = 8 << PATIENCE_LOG;
+
+/// A parser with a match finder of rows.
+#[derive(Debug, Default)]
+pub(crate) struct LazyParser {
+    rows: Rows,
+}
+
+impl LazyParser {
+    /// Forgets all positions, before an input of this length.
+    pub(crate) fn start(&mut self, length: usize, hashed: Hashed) {
+        self.rows.start(length, hashed);
+    }
+
+    /// Appends the sequences of a block.
+    pub(crate) fn parse(&mut self, source: &Source<'_>, lookahead: u32, sequences: &mut Vec<Sequence>) {
+        let Source { input, ref block, .. } = *source;
+        let limit = block.end.saturating_sub(MARGIN);
+        let mut parsed = Parsed::new(source, sequences);
+        let mut at = block.start.max(1);
+        while at < limit {
+            let found = self.best(source, parsed.recent, at);
+            if found.length > 0 {
+                let (start, found) = self.look_ahead(source, lookahead, parsed.recent, at, found);
+                parsed.take(input, start, found);
+                at = parsed.end;
+                continue;
+            }
+            at += 1 + ((at - parsed.end) >> PATIENCE_LOG);
+            if at > parsed.end + HOPELESS {
+                self.rows.skip_to(at);
+            }
+        }
+    }
+
+    /// The start of the best match among this one and those at the next positions, and the match.
+    fn look_ahead(
+        &mut self,
+        source: &Source<'_>,
+        lookahead: u32,
+        recent: Recent,
+        start: usize,
+        found: Match,
+    ) -> (usize, Match) {
+        let limit = source.block.end.saturating_sub(MARGIN);
+        let (mut best, mut at, mut waited) = ((start, found), start, 0);
+        while waited < lookahead && at + 1 < limit {
+            at += 1;
+            waited += 1;
+            let next = self.best(source, recent, at);
+            // A later match must be better by more than the literals before it cost.
+            if next.length > 0 && value(next, recent) > value(best.1, recent) + 1 + 3 * waited {
+                (best, waited) = ((at, next), 0);
+            }
+        }
+        best
+    }
+
+    /// The best match at a position.
+    #[inline]
+    fn best(&mut self, source: &Source<'_>, recent: Recent, at: usize) -> Match {
+        let mut best = self.rows.find(source.input, at, source.block.end);
+        for distance in recent.0 {
+            let repeated = Match::at_distance(source, at, distance);
+            if repeated.length > 0 && (best.length == 0 || value(repeated, recent) > value(best, recent)) {
+                best = repeated;
+            }
+        }
+        best
+    }
+}
+
+/// The value of a match: four for each byte, less the bits of the distance.
+#[inline]
+fn value(Match { length, distance }: Match, recent: Recent) -> u32 {
+    let bits = if recent.0.contains(&distance) { 0 } else { distance.max(1).ilog2() };
+    (4 * length + 32).saturating_sub(bits)
+}

@@ -1,0 +1,135 @@
+//! A match finder with rows of candidates: a hash selects a row, and a byte of the hash, the tag, candidates in the row.
+//! Most positions with other bytes have another tag, so they are not even looked at.
+
+use alloc::vec::Vec;
+
+use super::found::Match;
+use super::{Hashed, WINDOW, log_of};
+use crate::bytes::{common_length, get, hash, load32, load64, narrow, set};
+
+/// Matches are longer than this.
+const TOO_SHORT: u32 = 3;
+const TAG_BITS: u32 = 8;
+/// The number of candidates in a row.
+const ROW: usize = 16;
+/// The largest number of rows, which have 84 bytes each.
+const MAX_ROWS: usize = 1 << 16;
+
+/// The tags of a row are compared at once: each byte of a word is a tag.
+const LOW_BITS: u128 = u128::from_le_bytes([0x01; ROW]);
+const HIGH_BITS: u128 = u128::from_le_bytes([0x80; ROW]);
+
+/// Of a gap that is longer than this, because of a long match, only positions at its start and its end are added.
+const LONG_GAP: usize = 384;
+const GAP_START: usize = 96;
+const GAP_END: usize = 32;
+
+/// The last positions of each hash.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    table: Vec<Row>,
+    hashed: Hashed,
+    /// The exponent of the number of rows.
+    log: u32,
+    /// The first position that is not in the rows.
+    next: usize,
+}
+
+/// The last positions of some hashes. A position of 0 can also stand for none, because bytes are always compared.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    tags: [u8; ROW],
+    positions: [u32; ROW],
+    /// The index of the oldest position.
+    oldest: u8,
+}
+
+impl Rows {
+    /// Forgets all positions, before an input of this length.
+    pub(crate) fn start(&mut self, length: usize, hashed: Hashed) {
+        self.log = log_of((length / (2 * ROW)).clamp(ROW, MAX_ROWS));
+        self.hashed = hashed;
+        self.table.clear();
+        self.table.resize(1 << self.log, Row::default());
+        self.next = 0;
+    }
+
+    /// The row for a position, and the tag.
+    #[inline]
+    fn row_of(&mut self, input: &[u8], at: usize) -> Option<(&mut Row, u8)> {
+        let hash = hash(load64(input, at), self.hashed, self.log + TAG_BITS);
+        Some((self.table.get_mut(hash >> TAG_BITS)?, hash.to_le_bytes()[0]))
+    }
+
+    /// Adds all positions before `at` that are not in the rows yet, but of a long gap only some.
+    #[inline]
+    fn add_until(&mut self, input: &[u8], at: usize) {
+        if at > self.next + LONG_GAP {
+            self.add(input, self.next, self.next + GAP_START);
+            self.next = at - GAP_END;
+        }
+        self.add(input, self.next, at);
+        self.next = at + 1;
+    }
+
+    fn add(&mut self, input: &[u8], start: usize, end: usize) {
+        for at in start..end {
+            if let Some((row, tag)) = self.row_of(input, at) {
+                row.add(at, tag);
+            }
+        }
+    }
+
+    /// Does not add the positions before `at`, if they are not in the rows yet.
+    pub(crate) fn skip_to(&mut self, at: usize) {
+        self.next = at;
+    }
+
+    /// The longest match at a position that ends before `end`, and the nearest one of these. Its length is 0 if there is
+    /// none of four bytes. Adds the position. At least eight bytes must follow the position.
+    #[inline]
+    pub(crate) fn find(&mut self, input: &[u8], at: usize, end: usize) -> Match {
+        self.add_until(input, at);
+        let Some((row, tag)) = self.row_of(input, at) else { return Match::default() };
+        let mut best = Match { length: TOO_SHORT, distance: 0 };
+        // The lowest zero byte of the difference is an equal tag. Zero bytes above it can be false, which only costs a
+        // comparison.
+        let difference = u128::from_le_bytes(row.tags) ^ (LOW_BITS * u128::from(tag));
+        let mut equal = difference.wrapping_sub(LOW_BITS) & !difference & HIGH_BITS;
+        while equal != 0 {
+            let candidate = get(&row.positions, equal.trailing_zeros() as usize / 8) as usize;
+            equal &= equal - 1;
+            best = better(input, at, end, candidate, best);
+        }
+        row.add(at, tag);
+        if best.distance == 0 { Match::default() } else { best }
+    }
+}
+
+impl Row {
+    /// Adds a position in the place of the oldest one.
+    #[inline]
+    fn add(&mut self, at: usize, tag: u8) {
+        let oldest = usize::from(self.oldest) % ROW;
+        set(&mut self.positions, oldest, narrow(at));
+        set(&mut self.tags, oldest, tag);
+        self.oldest = self.oldest.wrapping_add(1);
+    }
+}
+
+/// The better one of a match and the match with a candidate.
+#[inline]
+fn better(input: &[u8], at: usize, end: usize, candidate: usize, best: Match) -> Match {
+    if candidate >= at || at - candidate > WINDOW {
+        return best;
+    }
+    // A longer match has the same last bytes as the best one so far, and one more.
+    let tail = (best.length - TOO_SHORT) as usize;
+    if load32(input, candidate + tail) != load32(input, at + tail) {
+        return best;
+    }
+    let length = narrow(common_length(input, candidate, at, end));
+    let distance = narrow(at - candidate);
+    let is_better = length > best.length || length == best.length && distance < best.distance;
+    if is_better { Match { length, distance } } else { best }
+}

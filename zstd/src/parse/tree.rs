@@ -1,0 +1,112 @@
+//! A match finder with binary trees, which finds a longest match for each distance that is worth it.
+//!
+//! For each hash there is a tree of the positions with this hash, ordered by the bytes that follow them. Each new
+//! position becomes the root of its tree. The search for its place passes by the positions with the most similar bytes.
+
+use alloc::vec::Vec;
+
+use super::found::Match;
+use super::{MIN_LOG, WINDOW, log_of};
+use crate::bytes::{common_length, get, hash, load64, narrow, set};
+
+/// The largest number of bits of a hash.
+const MAX_LOG: u32 = 17;
+/// The matches of three bytes come from a table of their own. They are worth it only at short distances.
+const SHORT: u32 = 3;
+const SHORT_LOG: u32 = 14;
+const MAX_SHORT_DISTANCE: usize = 1 << 14;
+
+/// The subtrees of a position.
+const SMALLER: usize = 0;
+const LARGER: usize = 1;
+
+/// The positions of each hash, as trees. No position is 0: the number stands for an empty tree.
+#[derive(Debug, Default)]
+pub(crate) struct Trees {
+    log: u32,
+    roots: Vec<u32>,
+    /// For each position in the window, the subtree of positions with smaller bytes, and the one with larger bytes.
+    children: Vec<[u32; 2]>,
+    /// The last position of each hash of three bytes.
+    short: Vec<u32>,
+}
+
+impl Trees {
+    /// Forgets all positions, before an input of this length.
+    pub(crate) fn start(&mut self, length: usize) {
+        self.log = log_of(length).clamp(MIN_LOG, MAX_LOG);
+        for (length, table) in [(1 << self.log, &mut self.roots), (1 << SHORT_LOG, &mut self.short)] {
+            table.clear();
+            table.resize(length, 0);
+        }
+        // What is left of the last input is not reached from a root.
+        self.children.resize(length.min(WINDOW).next_power_of_two(), [0; 2]);
+    }
+
+    /// Adds a position, and yields the matches there that end before `end`. Each is longer than the one before.
+    /// The search looks at no more than `depth` positions. At least eight bytes must follow the position.
+    pub(crate) fn find(
+        &mut self,
+        input: &[u8],
+        at: usize,
+        end: usize,
+        depth: u32,
+        mut take: impl FnMut(Match),
+    ) {
+        let word = load64(input, at);
+        let mut best = SHORT as usize - 1;
+        let short = hash(word, SHORT, SHORT_LOG);
+        let near = get(&self.short, short) as usize;
+        set(&mut self.short, short, narrow(at));
+        if near > 0 && at - near <= MAX_SHORT_DISTANCE {
+            let length = common_length(input, near, at, end);
+            if length > best {
+                best = length;
+                take(Match { length: narrow(length), distance: narrow(at - near) });
+            }
+        }
+        let root = hash(word, 4, self.log);
+        let mut candidate = get(&self.roots, root) as usize;
+        set(&mut self.roots, root, narrow(at));
+        let mask = self.children.len() - 1;
+        let lowest = at.saturating_sub(mask).max(1);
+        // The places of the next smaller and of the next larger position, and how many bytes the positions there have in
+        // common with this one.
+        let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
+        let (mut common_with_smaller, mut common_with_larger) = (0, 0);
+        for _ in 0..depth {
+            if candidate < lowest || candidate >= at {
+                break;
+            }
+            let known = common_with_smaller.min(common_with_larger);
+            let length = known + common_length(input, candidate + known, at + known, end);
+            if length > best {
+                best = length;
+                take(Match { length: narrow(length), distance: narrow(at - candidate) });
+            }
+            if at + length >= end {
+                // The order of these two positions depends on bytes after the end, so the rest of the tree is dropped.
+                break;
+            }
+            let children = get(&self.children, candidate & mask);
+            if get(input, candidate + length) < get(input, at + length) {
+                self.place(smaller, candidate);
+                (smaller, common_with_smaller) = ((candidate & mask, LARGER), length);
+                candidate = children[LARGER] as usize;
+            } else {
+                self.place(larger, candidate);
+                (larger, common_with_larger) = ((candidate & mask, SMALLER), length);
+                candidate = children[SMALLER] as usize;
+            }
+        }
+        self.place(smaller, 0);
+        self.place(larger, 0);
+    }
+
+    #[inline]
+    fn place(&mut self, (position, side): (usize, usize), child: usize) {
+        if let Some(children) = self.children.get_mut(position) {
+            set(children, side, narrow(child));
+        }
+    }
+}
