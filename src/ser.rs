@@ -746,7 +746,7 @@ impl Write for TextWriter<'_> {
 /// A serde serializer that writes metalayers into a buffer.
 ///
 /// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types that
+/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
 /// each entry accepts.
 ///
 /// ```

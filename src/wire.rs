@@ -14,7 +14,9 @@ use core::marker::PhantomData;
 use alloc::{boxed::Box, vec};
 
 use crate::error::{Detail, Error, TextFault};
-use crate::layout::{BEFORE_TEXT, Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
+#[cfg(feature = "alloc")]
+use crate::layout::BEFORE_TEXT;
+use crate::layout::{Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
 use crate::marker::{FIXINT_MAX, INT32, INT32_SIZE, INT64, INT64_SIZE, STR32, STR32_HEADER};
 
 /// A signed integer of a fixed width.

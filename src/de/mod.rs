@@ -16,7 +16,7 @@ mod value;
 
 use core::marker::PhantomData;
 
-use serde::de::{self, Deserialize, DeserializeSeed, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Detail, Error, LayoutFault, ValueType};
@@ -110,7 +110,7 @@ const MAX_READ: u64 = (1 << 31) + (1 << 10);
 /// # Ok::<(), b2nd_serde::Error>(())
 /// ```
 #[cfg(feature = "std")]
-pub fn from_reader<R: std::io::Read, T: de::DeserializeOwned>(reader: R) -> Result<T, Error> {
+pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(reader: R) -> Result<T, Error> {
     use std::io::Read as _;
 
     let mut bytes = alloc::vec::Vec::new();
@@ -150,7 +150,7 @@ impl Takes {
 /// A serde deserializer that reads metalayers from a slice.
 ///
 /// A metalayer can be read into a struct, tuple, tuple struct, sequence or `Meta`. The
-/// [crate's page](crate#serdes-data-model) has a table of the types that each entry accepts.
+/// page [`data_model`](crate::data_model) has a table of the types that each entry accepts.
 ///
 /// ```
 /// use b2nd_serde::{Deserializer, Layout};

@@ -28,7 +28,7 @@ pub struct Dimensions {
 
 impl Dimensions {
     /// Collects at most 16 numbers.
-    pub(super) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
         let mut dimensions = Self { numbers: [0; CAPACITY], ndim: 0 };
         for (place, number) in dimensions.numbers.iter_mut().zip(numbers) {
             *place = number;

@@ -40,6 +40,30 @@ fn line(lines: &mut String, name: &str, error: &Error) {
     writeln!(lines, "{name}\n    {error}\n    {:?}, {entry}", error.kind()).unwrap();
 }
 
+#[test]
+fn needed_len_is_the_length_of_the_metalayer_for_every_shorter_buffer() {
+    let mut buffer = [0; EXAMPLE.len() + 1];
+    for length in 0..EXAMPLE.len() {
+        let error = to_slice(&seven(), &mut buffer[..length]).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.needed_len()),
+            (ErrorKind::BufferTooSmall, Some(EXAMPLE.len())),
+            "{length}"
+        );
+    }
+    assert_eq!(to_slice(&seven(), &mut buffer[..EXAMPLE.len()]).unwrap(), EXAMPLE);
+
+    // The second metalayer needs its own length, not the length of both.
+    let mut serializer = Serializer::new(&mut buffer);
+    seven().serialize(&mut serializer).unwrap();
+    let error = seven().serialize(&mut serializer).unwrap_err();
+    assert_eq!(error.needed_len(), Some(EXAMPLE.len()));
+
+    // No other error has a length.
+    assert_eq!(to_vec(&(0, 1, [6], [4])).unwrap_err().needed_len(), None);
+    assert_eq!(from_slice::<Meta>(&cut(10)).unwrap_err().needed_len(), None);
+}
+
 #[expect(clippy::too_many_lines, reason = "one table")]
 #[test]
 fn from_slice_rejects_malformed_bytes_at_their_place() {
