@@ -284,7 +284,7 @@ const FAILED: u8 = u8::MAX;
 /// A metalayer that is being written, entry by entry.
 // Everything between a derived `serialize` and the bytes is `inline(always)`. Only then can the compiler remove the
 // comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
-// inlined makes writing take 50 % longer.
+// inlined is enough to make writing much slower.
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,
@@ -583,8 +583,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
 }
 
 /// A partly written dimension vector.
-// This is a separate struct. If `count` were a field of `VectorSerializer`, writing a metalayer from Rust arrays would
-// take 143 more instructions.
+// This is a separate struct, because with a field `count` in `VectorSerializer`, Rust arrays were written more slowly.
 struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,

@@ -4,7 +4,7 @@ use core::{fmt, mem};
 
 use alloc::vec::Vec;
 
-use crate::codecs::Encoder;
+use crate::codecs::StreamEncoder;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
