@@ -157,7 +157,7 @@ impl SpecialValue {
 
 /// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
 ///
-/// [`PARTS`](crate::header::PARTS) has a table of the bytes.
+/// [`PARTS`] has a table of the bytes.
 ///
 /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
 ///
