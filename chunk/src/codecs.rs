@@ -133,7 +133,7 @@ const fn encoder_memory(codec: Codec, level: u8) -> usize {
 
 /// The encoder of a codec at a level from 1 to 9. It keeps its memory for the next stream.
 #[cfg(feature = "compress")]
-pub(crate) struct Encoder {
+pub(crate) struct StreamEncoder {
     state: EncoderState,
     /// The compressed stream.
     output: Vec<u8>,
@@ -150,7 +150,7 @@ enum EncoderState {
 }
 
 #[cfg(feature = "compress")]
-impl Encoder {
+impl StreamEncoder {
     pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
         // The crates end the process if the system has no memory for their tables. So memory for the tables is reserved
         // here and released again.

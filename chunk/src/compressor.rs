@@ -4,7 +4,7 @@ use core::{fmt, mem};
 
 use alloc::vec::Vec;
 
-use crate::codecs::Encoder;
+use crate::codecs::StreamEncoder;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
@@ -35,7 +35,7 @@ const RUN_TOKEN: u8 = 1;
 /// ```
 pub struct Compressor {
     params: CParams,
-    encoder: Encoder,
+    encoder: StreamEncoder,
     filtered: FilteredBlock,
 }
 
@@ -59,7 +59,7 @@ impl Compressor {
     /// codec or a filter. [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the codec.
     pub fn new(params: CParams) -> Result<Self, Error> {
         let params = params.check()?;
-        let encoder = Encoder::new(params.codec, params.clevel)?;
+        let encoder = StreamEncoder::new(params.codec, params.clevel)?;
         Ok(Self { params, encoder, filtered: FilteredBlock::default() })
     }
 
@@ -205,7 +205,7 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
 }
 
 /// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or as it is.
-fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
+fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()
         && stream.starts_with(others)

@@ -227,9 +227,9 @@ fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
 // Each value has a fixed width, so the number of dimensions and the length of the content determine every marker and
 // count. To find their offsets, two metalayers with different values are serialized. The bytes that are equal in both
 // are the markers and counts.
-fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
+fn with_markers(content: &[u8], rank: usize) -> Option<(usize, Vec<u8>)> {
     let metalayer = |value: i8, dtype: &str| {
-        let (shape, chunkshape) = (vec![i64::from(value); rank.into()], vec![i32::from(value); rank.into()]);
+        let (shape, chunkshape) = (vec![i64::from(value); rank], vec![i32::from(value); rank]);
         to_vec(&(0_u8, rank, shape, &chunkshape, &chunkshape, 0_u8, dtype)).ok()
     };
     let dtype_len = content.len().checked_sub(metalayer(0, "")?.len())?;
