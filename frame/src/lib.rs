@@ -129,6 +129,8 @@ mod progress;
 
 mod chunk_file;
 
+mod opened_file;
+
 mod messagepack;
 
 mod header;

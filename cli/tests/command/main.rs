@@ -23,3 +23,4 @@ mod scarce;
 mod server;
 mod terminal;
 mod values;
+mod waiting;

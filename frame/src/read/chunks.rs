@@ -186,7 +186,13 @@ impl<R: Read + Seek> Frame<R> {
         };
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
-        let Some((mut file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let Some((mut file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        // A later commit can have given the number to another chunk. The order matters: a file that was opened before
+        // another index was in place is the right one.
+        if self.opened.zip(self.path()).is_some_and(|(opened, index)| opened.can_precede(&metadata, index)) {
+            return Err(Error::changing(None));
+        }
+        let room = metadata.len();
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(from))
             .and_then(|_| read_up_to(&mut file, length.min(room.saturating_sub(from)), &mut bytes))

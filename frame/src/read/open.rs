@@ -1,6 +1,6 @@
 //! Opening a frame with few reads, often a single one of 512 bytes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::finding::Place;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
+use crate::opened_file::OpenedFile;
 use crate::read::source::{available, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
@@ -80,9 +81,13 @@ impl Frame {
 
     fn open_file(path: &Path) -> Result<Self, Error> {
         let read = |file: File| {
-            let opened = Some(SystemTime::now());
+            let time = SystemTime::now();
             let prefix = read_once(FIRST_READ, |bytes| read_start(&file, bytes)).map_err(Error::reading)?;
-            Ok(Self { opened, ..Self::begin_with(prefix, file, 0)? })
+            let frame = Self::begin_with(prefix, file, 0)?;
+            Ok(Self {
+                opened: Some(OpenedFile::new(time, frame.header().is_sparse().then_some(&frame.reader))),
+                ..frame
+            })
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
@@ -134,14 +139,14 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a chunk file, and returns its length; `None` if it is missing. A directory or a pipe is not a chunk file,
+/// Opens a chunk file, and returns its metadata; `None` if it is missing. A directory or a pipe is not a chunk file,
 /// whatever its name.
-pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
+pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, Metadata)>> {
     match open_at_once(path).and_then(|file| Ok((file.metadata()?, file))) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Windows does not open a directory as a file.
         Err(_) if path.is_dir() => Ok(None),
-        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata.len()))),
+        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata))),
     }
 }
 
