@@ -56,3 +56,26 @@ fn complete_chunks_take_only_their_compressed_bytes() {
     });
     assert!(taken.bytes_max <= OTHER, "{} bytes", taken.bytes_max);
 }
+
+#[test]
+fn an_update_takes_at_most_200_bytes_for_each_chunk_of_the_array() {
+    const COUNT: u64 = 1 << 16;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.b2nd");
+    let shapes = Shapes { shape: &[2 << 16], chunkshape: &[2], blockshape: &[2] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    for number in 0..COUNT {
+        writer.write_uncompressed(number, &[1, 2]).unwrap();
+    }
+    writer.finish().unwrap().persist().unwrap();
+    // The second commit finds the record of holes of the first one.
+    for item in [3, 4] {
+        let taken = measure(|| {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.write(&[5..6], &[item]).unwrap();
+            update.flush().unwrap();
+        });
+        println!("{} bytes for each chunk", taken.bytes_max / COUNT);
+        assert!(taken.bytes_max <= 200 * COUNT + OTHER, "{} bytes", taken.bytes_max);
+    }
+}
