@@ -207,6 +207,9 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
 /// The most bytes of the items of a model, and of one of its chunks.
 const MOST: i64 = 1 << 15;
 
+/// The most items of an append, and of an array after a resize.
+const MOST_NEW: u64 = 1 << 14;
+
 /// The content that an array should have.
 struct Model {
     shape: Vec<i64>,
@@ -236,6 +239,10 @@ fn whole(shape: &[i64]) -> Vec<Range<u64>> {
 
 /// The positions in C order of all items of a region, or `None` for those outside the shape.
 fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
+    // The other dimensions can have any length.
+    if region.iter().any(Range::is_empty) {
+        return Vec::new();
+    }
     region.iter().zip(shape).fold(vec![Some(0)], |starts, (range, &items)| {
         let position = |start: Option<usize>, at: u64| {
             let items = usize::try_from(items).expect("a small array");
@@ -363,9 +370,11 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
     let (shape, size) = (model.shape.clone(), model.typesize);
     let what = choices.below(8);
     let value = choices.byte();
+    let count = |region: &[Range<u64>]| {
+        region.iter().fold(1, |count: u64, range| count.saturating_mul(range.end - range.start))
+    };
     let bytes = |region: &[Range<u64>]| {
-        let count = region.iter().map(|range| range.end - range.start).product::<u64>();
-        let count = usize::try_from(count).expect("few items") * size;
+        let count = usize::try_from(count(region)).expect("few items") * size;
         // Equal bytes become a special chunk.
         (0..count)
             .map(|at| if value & 1 == 0 { value } else { (at % 251) as u8 ^ value })
@@ -388,10 +397,11 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
             let axis = choices.below(shape.len());
             let mut region = whole(&shape);
             region[axis] = region[axis].end..region[axis].end + choices.below(4) as u64;
-            let items = bytes(&region);
-            if items.is_empty() {
+            // If the array has no items, its other dimensions can have any length.
+            if !(1..=MOST_NEW).contains(&count(&region)) {
                 return Ok(());
             }
+            let items = bytes(&region);
             update.append(axis, &items)?;
             let mut longer = shape;
             longer[axis] = i64::try_from(region[axis].end).expect("a small array");
@@ -399,8 +409,11 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
             model.write(&region, &items);
         }
         5 if model.items.is_some() => {
-            let other = |&items: &i64| (items + [-3, -1, 0, 1, 2][choices.below(5)]).max(0);
+            let other = |&items: &i64| items.saturating_add([-3, -1, 0, 1, 2][choices.below(5)]).max(0);
             let other: Vec<_> = shape.iter().map(other).collect();
+            if count(&whole(&other)) > MOST_NEW {
+                return Ok(());
+            }
             update.resize(&other)?;
             (model.items, model.shape) = (model.resized(&other), other);
         }
@@ -415,13 +428,18 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
         }
         _ => {
             let names = model.vlmetalayers.iter().map(|(name, _)| name.clone());
-            // A name that is not UTF-8 cannot be given.
-            let names: Vec<String> =
-                names.filter(|name| !name.contains('\u{fffd}')).chain(["none".into()]).collect();
+            let names: Vec<String> = names.chain(["none".into()]).collect();
             let name = &names[choices.below(names.len())];
-            let before = model.vlmetalayers.len();
-            model.vlmetalayers.retain(|(other, _)| other != name);
-            assert_eq!(update.remove_vlmetalayer(name), model.vlmetalayers.len() < before);
+            // A name that is not UTF-8 or has a NUL cannot be given.
+            if update.remove_vlmetalayer(name) {
+                let before = model.vlmetalayers.len();
+                model.vlmetalayers.retain(|(other, _)| other != name);
+                assert_eq!(
+                    model.vlmetalayers.len() + 1,
+                    before,
+                    "another vlmetalayer than {name} is removed"
+                );
+            }
         }
     }
     Ok(())
