@@ -135,6 +135,8 @@ mod source;
 
 mod known_ranges;
 
+mod opened_file;
+
 mod messagepack;
 
 mod header;

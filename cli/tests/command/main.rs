@@ -24,3 +24,4 @@ mod server;
 mod terminal;
 mod values;
 mod view;
+mod waiting;

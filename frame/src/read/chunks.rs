@@ -185,7 +185,13 @@ impl<R: ReadAt> Frame<R> {
         };
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
-        let Some((file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        // A later commit can have given the number to another chunk. The order matters: a file that was opened before
+        // another index was in place is the right one.
+        if self.opened.zip(self.path()).is_some_and(|(opened, index)| opened.can_precede(&metadata, index)) {
+            return Err(Error::changing(None));
+        }
+        let room = metadata.len();
         let mut bytes = Vec::new();
         // A read that ends with the file needs no further read to find its end.
         read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;

@@ -9,6 +9,8 @@ mod chunk_files;
 mod chunk_headers;
 mod chunk_vectors;
 mod chunks;
+#[cfg(feature = "compress")]
+mod commits;
 mod derived;
 mod dump;
 #[cfg(feature = "decompress")]
