@@ -37,20 +37,20 @@ impl OpenedFile {
 
 /// The identity of a file as long as it is open. Where a system has none, all files are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileIdentity {
+pub(crate) struct FileIdentity {
     #[cfg(unix)]
     device_and_inode: (u64, u64),
 }
 
 impl FileIdentity {
     #[cfg(unix)]
-    fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self { device_and_inode: (metadata.dev(), metadata.ino()) }
     }
 
     #[cfg(not(unix))]
-    fn of(_: &Metadata) -> Self {
+    pub(crate) fn of(_: &Metadata) -> Self {
         Self {}
     }
 }

@@ -1,8 +1,7 @@
 //! `Array`: an open array, whose items are read.
 
 use core::fmt;
-use std::fs::{File, Metadata};
-use std::io;
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -11,6 +10,7 @@ use b2nd_serde::{Geometry, Meta};
 
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::opened_file::FileIdentity;
 use crate::slice::opened::Opened;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
@@ -58,8 +58,8 @@ pub struct Array<R = File> {
     before: OnceLock<Modified>,
 }
 
-/// When a file was last written, and its number if it is found by its path.
-type Modified = Option<(SystemTime, u64)>;
+/// When a file was last written, and its identity if it is found by its path.
+type Modified = Option<(SystemTime, Option<FileIdentity>)>;
 
 impl Array {
     /// Opens an array: a file, or the directory of a sparse frame.
@@ -111,7 +111,7 @@ impl Array {
         let now = Frame::open(path)?;
         let is_same = now.header_bytes() == frame.header_bytes()
             && now.reader.modified() == before.map(|(modified, _)| modified)
-            && number(&now.reader.metadata()) == number(&frame.reader.metadata());
+            && identity(&now) == identity(frame);
         if is_same {
             return Ok(None);
         }
@@ -253,24 +253,16 @@ impl<R: ReadAt> Array<R> {
         // A writer replaces the index of a sparse frame by a new file, but not its chunks. So the file at the path counts.
         match self.frame.path().filter(|_| self.frame.header().is_sparse()) {
             Some(path) => {
-                let metadata = path.metadata();
-                let modified = metadata.as_ref().ok()?.modified().ok()?;
-                Some((modified, number(&metadata)))
+                let metadata = path.metadata().ok()?;
+                Some((metadata.modified().ok()?, Some(FileIdentity::of(&metadata))))
             }
-            None => self.frame.reader.modified().map(|modified| (modified, 0)),
+            None => self.frame.reader.modified().map(|modified| (modified, None)),
         }
     }
 }
 
-/// The number by which Unix tells files apart; 0 if it is not known.
-fn number(file: &io::Result<Metadata>) -> u64 {
-    #[cfg(unix)]
-    return file.as_ref().map_or(0, std::os::unix::fs::MetadataExt::ino);
-    #[cfg(not(unix))]
-    {
-        let _ = file;
-        0
-    }
+fn identity(frame: &Frame) -> Option<FileIdentity> {
+    frame.reader.metadata().ok().map(|metadata| FileIdentity::of(&metadata))
 }
 
 impl<R> fmt::Debug for Array<R> {

@@ -1,7 +1,7 @@
 //! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open ones have 64 MiB together.
 
 use allocation_counter::measure;
-use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder, SpecialValue};
+use b2nd_frame::{Array, ArrayUpdate, FrameBuilder, SpecialValue};
 use b2nd_serde::{Meta, Shapes};
 
 /// The most bytes of open chunks.
@@ -37,7 +37,7 @@ fn changes_of_many_chunks_take_a_bounded_number_of_bytes() {
         update.flush().unwrap();
     });
     assert!(taken.bytes_max <= OPEN + OTHER, "{} bytes", taken.bytes_max);
-    let items = Frame::open(&path).unwrap().slice(&[0..3, 0..100 * 4096]).read().unwrap();
+    let items = Array::open(&path).unwrap().slice(&[0..3, 0..100 * 4096]).read().unwrap();
     assert!(items.iter().all(|&item| item == 1));
 }
 
