@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use b2nd_frame::CheckDepth;
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{Failure, ShownValues, Target, View, Visit, given, store_at};
@@ -21,7 +21,8 @@ use crate::terminal::{Outcome, Progress, remark};
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
-  b2nd info --json *.b2nd | jq .vlmetalayers")]
+  b2nd info --json *.b2nd | jq .vlmetalayers
+  b2nd info --values labels.b2nd")]
 pub(crate) struct Info {
     /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
@@ -29,9 +30,15 @@ pub(crate) struct Info {
     /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB
     #[arg(long)]
     meta: bool,
-    /// Read all items, and show the minimum and maximum of the finite ones, and how many are NaN, infinite and zero
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, how many are NaN,
+    /// infinite and zero, and the index of the first NaN. Of dates and texts, show the range or the lengths
     #[arg(long)]
     stats: bool,
+    /// Show --stats, and each value with its count, if there are at most MOST values: for images of labels, not for
+    /// floats [default MOST: 256]
+    #[arg(long, value_name = "MOST", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
+    #[arg(value_hint = ValueHint::Other)]
+    values: Option<usize>,
     /// Print a JSON object for each frame, one per line
     #[arg(long)]
     json: bool,
@@ -40,7 +47,9 @@ pub(crate) struct Info {
 impl Info {
     pub(crate) fn run(self) -> Outcome {
         let several = self.files.len() > 1;
-        let mut printer = PagePrinter { json: self.json, stats: self.stats, shown: 0, has_failed: false };
+        let stats = self.stats || self.values.is_some();
+        let mut printer =
+            PagePrinter { json: self.json, stats, values: self.values, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target)? {
@@ -55,6 +64,8 @@ impl Info {
 struct PagePrinter {
     json: bool,
     stats: bool,
+    /// The largest number of values that are counted.
+    values: Option<usize>,
     /// The number of pages printed so far.
     shown: u64,
     has_failed: bool,
@@ -122,7 +133,7 @@ impl PagePrinter {
             return Ok(None);
         }
         let mut progress = Progress::of_bytes_so_far(self.shown == 0);
-        match Stats::at(view.location, None, &mut |nbytes| progress.show(nbytes)) {
+        match Stats::at(view.location, None, self.values, &mut |nbytes| progress.show(nbytes)) {
             Ok(stats) => Ok(stats),
             Err(failure) => {
                 drop(progress);

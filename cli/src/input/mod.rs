@@ -26,7 +26,7 @@ pub(crate) use address::{Address, Inside, Location, given, given_all, path_hex};
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
-pub(crate) use items::Items;
+pub(crate) use items::{Constant, Items, PartsToRead, index_in};
 pub(crate) use npy::Npy;
 pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection};

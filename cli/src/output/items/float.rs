@@ -20,6 +20,11 @@ pub(super) fn of_f16(number: f16) -> f64 {
     floats.find(|&float| f16::from_f64(float) == number).unwrap_or(number.to_f64())
 }
 
+/// The number with 6 significant digits.
+pub(super) fn rounded(float: f64) -> f64 {
+    format!("{float:.5e}").parse().unwrap_or(float)
+}
+
 /// The text of a float that is printed alone. Python prints the same text.
 pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }

@@ -15,5 +15,5 @@ pub(crate) use compare::Comparison;
 pub(crate) use json::ValueWriter;
 pub(crate) use npy::{Item, npy_header, why_too_many_lists};
 pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};
-pub(crate) use stats::{Number, Stats};
+pub(crate) use stats::{Number, Stats, ValueCount, ValueCounts};
 pub(crate) use value::Value;
