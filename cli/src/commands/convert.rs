@@ -26,7 +26,7 @@ use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::pool::lock;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, remark};
+use crate::terminal::{Outcome, complain, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
 use crate::waiting::{Wait, while_changing};
 
@@ -55,7 +55,8 @@ use crate::waiting::{Wait, while_changing};
   b2nd convert --codec lz4 --chunks 1,512,512 old.b2nd new.b2nd
   b2nd convert --filters trunc_prec:10,shuffle a.npy a.b2nd
   b2nd convert --append 0 monday.npy week.b2nd
-  b2nd convert --into packed/ preprocessed/")]
+  b2nd convert --into packed/ preprocessed/
+  b2nd convert --skip-existing --into packed/ preprocessed/")]
 pub(crate) struct Convert {
     #[command(flatten)]
     paths: Paths,
@@ -65,9 +66,12 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
+    /// Skip a PATH whose new file exists, as after an interrupted run: an unfinished file never has its name
+    #[arg(long)]
+    skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
     #[arg(long, value_name = "AXIS", value_hint = ValueHint::Other)]
-    #[arg(conflicts_with_all = ["into", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
+    #[arg(conflicts_with_all = ["into", "skip_existing", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
     append: Option<usize>,
     #[command(flatten)]
     options: Options,
@@ -126,15 +130,21 @@ fn filter(text: &str) -> Result<Filter, String> {
 
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, npy, append, options, json, wait } = self;
+        let Self { paths, into, npy, skip_existing, append, options, json, wait } = self;
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
-        let conversions = Conversions { files: &files, options, npy, append, threads, wait };
+        let conversions = Conversions { files: &files, options, npy, skip_existing, append, threads, wait };
         let counts = files.make(&conversions, paths, into.as_deref())?;
-        if into.is_some() && !json {
+        if counts.is_none() {
+            complain(&"nothing to convert: no array and no NumPy file found");
+            return Ok(ExitCode::FAILURE);
+        }
+        if (into.is_some() || counts.skipped > 0) && !json {
+            let skipped =
+                if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
             let failures = more_counts(&[(counts.failures, "failure")]);
-            remark(&format_args!("{} converted{failures}", count(counts.complete, "file")));
+            remark(&format_args!("{} converted{skipped}{failures}", count(counts.complete, "file")));
         }
         Ok(if counts.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -145,6 +155,7 @@ struct Conversions<'f> {
     files: &'f NewFiles,
     options: Options,
     npy: bool,
+    skip_existing: bool,
     append: Option<usize>,
     threads: usize,
     wait: Wait,
@@ -231,8 +242,9 @@ impl Maker for Conversions<'_> {
         made.map_err(|problem| of_either(from, to, problem))
     }
 
-    fn skips(&self, _: &Target) -> bool {
-        false
+    fn skips(&self, _: &Target, to: &Path) -> bool {
+        // A dangling link counts as an existing file, as in `convert`.
+        self.skip_existing && to.symlink_metadata().is_ok()
     }
 
     fn name(&self, name: PathBuf) -> PathBuf {

@@ -214,6 +214,42 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
 }
 
 #[test]
+fn convert_skip_existing_skips_inputs_that_have_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    for name in ["a", "b"] {
+        fs::write(folder.path().join(format!("in/{name}.npy")), npy(&header("'|u1'", "(1,)"), b"x")).unwrap();
+    }
+    let convert = |arguments: &[&str]| {
+        let output = run(folder.path(), &[&["convert", "--skip-existing"], arguments].concat());
+        (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(convert(&["in/a.npy", "out/a.b2nd"]).0, Some(1), "no folder");
+    assert_eq!(convert(&["--into", "out", "in/a.npy"]).2, "b2nd: 1 file converted\n");
+    fs::write(folder.path().join("out/a.b2nd"), "kept").unwrap();
+    let (status, stdout, stderr) = convert(&["--into", "out", "in"]);
+    assert_eq!((status, stderr.as_str()), (Some(0), "b2nd: 1 file converted, 1 skipped\n"));
+    assert!(stdout.contains("b.npy") && !stdout.contains("a.npy"), "{stdout}");
+    assert_eq!(fs::read(folder.path().join("out/a.b2nd")).unwrap(), b"kept");
+    assert_eq!(
+        convert(&["in/a.npy", "out/a.b2nd"]),
+        (Some(0), String::new(), "b2nd: 0 files converted, 1 skipped\n".into())
+    );
+    let json = run(folder.path(), &["convert", "--skip-existing", "--json", "--into", "out", "in"]);
+    assert_eq!((json.status.code(), text(&json.stdout), text(&json.stderr)), (Some(0), "", ""));
+}
+
+#[test]
+fn convert_fails_if_there_is_nothing_to_convert() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    fs::write(folder.path().join("in/notes.txt"), "none").unwrap();
+    let output = run(folder.path(), &["convert", "--into", "out", "in"]);
+    let message = "b2nd: nothing to convert: no array and no NumPy file found\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+}
+
+#[test]
 fn all_files_of_a_folder_are_converted_into_another_one() {
     let folder = folder();
     fs::write(folder.path().join("images/c.npy"), npy(&header("'<i4'", "(3, 5)"), &items())).unwrap();

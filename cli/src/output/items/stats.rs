@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::float::rounded;
+use super::float::{Float, rounded};
 use super::npy::Item;
 use super::value::Value;
 use crate::input::{Address, Failure, Items, Location, index_in};
@@ -314,10 +314,17 @@ impl<T: Countable> Collector for Numbers<'_, T> {
             .filter(|_| has_mean)
             .map(|Moments { mean: [real, imaginary], squares, count }| {
                 let mean = match kind {
-                    Kind::Complex => Number::computed([real, imaginary], |[real, i]| Value::Complex(real, i)),
-                    _ => Number::computed([real], |[real]| Value::Float(real)),
+                    Kind::Complex => Number::computed([real, imaginary], |[real, i]| {
+                        Value::Complex(Float::Double(real), Float::Double(i))
+                    }),
+                    _ => Number::computed([real], |[real]| Value::Float(Float::Double(real))),
                 };
-                (mean, Number::computed([(squares / float(count)).sqrt()], |[std]| Value::Float(std)))
+                (
+                    mean,
+                    Number::computed([(squares / float(count)).sqrt()], |[std]| {
+                        Value::Float(Float::Double(std))
+                    }),
+                )
             })
             .unzip();
         Stats { min, max, mean, std, nan, infinite, zeros, first_nan, ..Stats::default() }
