@@ -457,12 +457,8 @@ impl Conversions<'_> {
                 (Some(kept(geometry.chunkshape())), blocks)
             }
         };
-        let given = |numbers: &Option<Numbers<i32>>| {
-            let numbers = &numbers.as_ref()?.0;
-            Some(numbers.iter().map(|&items| u64::try_from(items).unwrap_or_default()).collect::<Vec<u64>>())
-        };
-        let chunks = given(&self.options.chunks).or(chunks);
-        let blocks = given(&self.options.blocks).or(blocks).unwrap_or_else(|| {
+        let chunks = lengths("--chunks", self.options.chunks.as_ref())?.or(chunks);
+        let blocks = lengths("--blocks", self.options.blocks.as_ref())?.or(blocks).unwrap_or_else(|| {
             Geometry::default_blockshape(chunks.as_ref().unwrap_or(&shape), typesize).to_vec()
         });
         let chunks =
@@ -479,6 +475,19 @@ impl Conversions<'_> {
         source.check_chunk(nbytes.map_err(|error| invalid(&error))?)?;
         Ok(meta)
     }
+}
+
+/// The numbers of an option that gives a chunk or block shape.
+fn lengths(option: &str, given: Option<&Numbers<i32>>) -> Result<Option<Vec<u64>>, Problem> {
+    let Some(Numbers(given)) = given else { return Ok(None) };
+    let length = |&items: &i32| {
+        u64::try_from(items).map_err(|_| {
+            let message =
+                format!("{option}: {items} is negative; give the number of items along each dimension");
+            Problem::new("invalid-input", message)
+        })
+    };
+    given.iter().map(length).collect::<Result<_, _>>().map(Some)
 }
 
 /// Whether a metalayer with this name is the metalayer of an array, in any layout.
@@ -602,7 +611,7 @@ impl Source {
     /// Reads the items of a slice, in C order.
     fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
         match self {
-            Self::Npy(npy) => npy.read_into(ranges, items).map_err(Problem::from),
+            Self::Npy(npy) => npy.read_into(ranges, items),
             Self::Frame(source) => source.read_into(ranges, &vec![1; ranges.len()], items),
         }
     }

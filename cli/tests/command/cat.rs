@@ -176,7 +176,7 @@ fn cat_cuts_the_lists_of_items_with_many_values() {
     assert_eq!(cat(&["--slice", "0"]), format!("{}\n", lists(0)));
     assert_eq!(cat(&["--full"]).matches(", ").count(), 2 * 1201);
     // 400 items of 3 values.
-    let items: Vec<u8> = (0..1200).map(|number| number as u8).collect();
+    let items: Vec<u8> = (0..1200_u32).map(|number| number.to_le_bytes()[0]).collect();
     write(folder.path(), "[('a', '|u1'), ('b', '|u1', (2,))]", "(400,)", &items);
     let edges =
         "[(0, [1, 2]) (3, [4, 5]) (6, [7, 8]) ... (167, [168, 169])\n (170, [171, 172]) (173, [174, 175])]\n";

@@ -240,6 +240,15 @@ fn convert_skip_existing_skips_inputs_that_have_a_new_file() {
 }
 
 #[test]
+fn convert_names_a_negative_length_of_a_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.npy"), npy(&header("'|u1'", "(1, 2)"), b"xy")).unwrap();
+    let output = run(folder.path(), &["convert", "--chunks", "1,-1", "a.npy", "a.b2nd"]);
+    let message = "b2nd: a.npy: --chunks: -1 is negative; give the number of items along each dimension\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+}
+
+#[test]
 fn convert_fails_if_there_is_nothing_to_convert() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("in")).unwrap();

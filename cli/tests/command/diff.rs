@@ -273,4 +273,7 @@ fn a_code_is_explained_with_its_cause_and_cure() {
     assert_eq!(objects(&output).len(), names.len());
     let unknown = run(&data(), &["explain", "no-such-code"]);
     assert_eq!(text(&unknown.stderr), "b2nd: there is no code 'no-such-code'; `b2nd explain` lists all\n");
+    let similar = run(&data(), &["explain", "truncted"]);
+    let message = "b2nd: there is no code 'truncted'; did you mean 'truncated'? `b2nd explain` lists all\n";
+    assert_eq!((similar.status.code(), text(&similar.stderr)), (Some(2), message));
 }
