@@ -248,6 +248,35 @@ fn convert_names_a_negative_length_of_a_chunk() {
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
 }
 
+/// A `.npz` as `numpy.savez_compressed` writes it: `np.arange(12, dtype="<i2").reshape(3, 4)` as `x.npy`.
+#[test]
+fn convert_reads_a_compressed_member_of_a_npz() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut npz = b2nd_lab::unhex(concat!(
+        "504b0304140000000800000021009e79e93a5e0000009800000005000000782e6e70799bec17ea1b10c9c850c650ad9e",
+        "925a9c5ca46ea5a06e9369a4aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a0a26",
+        "9a3a0ab50a64032e060646062606660616065606360676060e064e062e066e0600504b01021403140000000800000021",
+        "009e79e93a5e00000098000000050000000000000000000000800100000000782e6e7079504b05060000000001000100",
+        "33000000810000000000"
+    ));
+    let convert = |npz: &[u8], to: &str| {
+        fs::write(folder.path().join("a.npz"), npz).unwrap();
+        run(folder.path(), &["convert", "a.npz:x.npy", to])
+    };
+    assert!(convert(&npz, "a.b2nd").status.success());
+    let cat = run(folder.path(), &["cat", "--csv", "a.b2nd"]);
+    assert_eq!(text(&cat.stdout), "0,1,2,3\n4,5,6,7\n8,9,10,11\n");
+    // A byte of the compressed items.
+    npz[60] ^= 1;
+    let output = convert(&npz, "b.b2nd");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).starts_with("b2nd: a.npz:x.npy: the compressed member "),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
 #[test]
 fn convert_fails_if_there_is_nothing_to_convert() {
     let folder = tempfile::tempdir().unwrap();
