@@ -15,6 +15,7 @@ use crate::output::items::{
     CsvWriter, EDGE_LEN, Edges, Item, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
 use crate::output::json::{begin, print_failure};
+use crate::output::store::deleted_rows;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 use crate::waiting::{HasProblem, while_changing};
@@ -150,6 +151,11 @@ impl Cat {
             && let Some(why) = item.why_too_long()
         {
             return Err(Problem::new("too-large", why).into());
+        }
+        if let Some(&length) = items.geometry.shape().first()
+            && let Some(note) = deleted_rows(&target, length)
+        {
+            remark(&format_args!("{}: {note}", address.location()));
         }
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));

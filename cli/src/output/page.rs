@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 use super::items::{Stats, ValueCount, ValueCounts};
 use super::packed::PackedTensor;
 use super::record::{LayerRecord, metalayers, vlmetalayers};
-use super::store::{ColumnRecord, StoreRecord, TableRecord};
+use super::store::{AttributeRecord, ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
 use crate::text::{self, ABSENT, Size, Tuple, parsed_dtype, ratio, shortened};
@@ -91,6 +91,14 @@ impl Display for StoreRecord {
         }
         if let Some(members) = &self.members {
             write_held(f, members)?;
+        }
+        for AttributeRecord { key, name, value, error } in &self.attributes {
+            let name = text::clean(&format!("{key} {name}"));
+            let line = match value {
+                Some(value) => shown(&name, value),
+                None => text::clean(error.as_ref().unwrap_or(&name)),
+            };
+            writeln!(f, "attr    : {line}")?;
         }
         self.findings.iter().try_for_each(|finding| write_finding(f, finding.code(), finding.message()))
     }
