@@ -166,7 +166,10 @@ impl Located {
         let place = self.place();
         match fault {
             LayoutFault::Takes { layout, takes } => {
-                write!(f, "{}, but the type takes {takes}", LayoutHas(layout))
+                write!(f, "{}, but the type takes {takes}", LayoutHas(layout))?;
+                // Examples with six entries are found in old texts about the format.
+                let lacks_format = layout == Layout::B2nd && takes + 1 == layout.entries().len();
+                if lacks_format { f.write_str(": the entry dtype_format may be missing") } else { Ok(()) }
             }
             LayoutFault::TakesMore { layout } => write!(f, "{}, but the type takes more", LayoutHas(layout)),
             LayoutFault::Unplaced { layout } => write!(

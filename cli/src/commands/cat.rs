@@ -8,24 +8,27 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::array_items::{Trouble, open_items, show};
-use crate::input::{Address, Items, Selected, Selection, given_all};
+use crate::input::{Address, Items, Selected, Selection, Target, given_all};
 use crate::output::items::{
-    Edges, Item, MAX_WHOLE, ValueWriter, npy_header, why_too_many_lists, write_array,
+    CsvWriter, EDGE_LEN, Edges, Item, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
 use crate::output::json::begin;
+use crate::output::store::deleted_rows;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array
 ///
-/// Items are printed in the layout of NumPy. If there are more than 1000, only the edges are read and shown. For a
-/// slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
+/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if one
+/// item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 #[command(after_help = "Examples:
   b2nd cat array.b2nd
   b2nd cat --slice 0:10,-1 array.b2nd
   b2nd cat --npy --slice 0,:,: s3://bucket/array.b2nd | python3 plot.py
-  b2nd cat --json array.b2nd | jq '.values[0]'")]
+  b2nd cat --json array.b2nd | jq '.values[0]'
+  b2nd cat --csv --slice 0,:,: array.b2nd > first.csv")]
 pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     file: PathBuf,
@@ -38,9 +41,15 @@ pub(crate) struct Cat {
     /// Write a NumPy file to standard output, which must not be a terminal
     #[arg(long)]
     npy: bool,
-    /// Print a JSON object with all items
+    /// Print a JSON object with all items. Each number is the stored one. NaN and infinities are the strings "NaN",
+    /// "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text. If such an item has bytes that are not
+    /// UTF-8, or the characters \x, then such a byte is \xNN in the text, and a backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
+    /// Print all items as comma-separated values: a line for each item of 1 dimension, or for each row of 2. Values are as
+    /// with --json, except that `NaT` is an empty cell. A complex number has two columns. Only structs have a line with names
+    #[arg(long, conflicts_with_all = ["npy", "json", "full"])]
+    csv: bool,
 }
 
 impl Cat {
@@ -65,7 +74,7 @@ impl Cat {
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
         if self.npy {
             item = item.for_npy(&mut shape);
-        } else if self.json {
+        } else if self.json || self.csv {
             // As in NumPy, the dimensions of a subarray dtype are added to the dimensions of the array.
             item.unfold(&mut shape);
         }
@@ -74,6 +83,11 @@ impl Cat {
         {
             return Err(Problem::new("too-large", why).into());
         }
+        if let Some(&length) = items.geometry.shape().first()
+            && let Some(note) = deleted_rows(&Target::given(address.clone()), length)
+        {
+            remark(&format_args!("{}: {note}", address.location()));
+        }
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));
         }
@@ -81,12 +95,14 @@ impl Cat {
             print_npy(address, &item, &shape, &mut items, &selected)
         } else if self.json {
             print_json(address, &item, &shape, &mut items, &selected)
+        } else if self.csv {
+            print_csv(address, &item, &shape, &mut items, &selected)
         } else {
             self.print(item, shape, &mut items, &selected)
         }
     }
 
-    /// Prints all items. If there are more than `MAX_WHOLE`, prints only those at the edges, unless `--full` is given.
+    /// Prints all items, or only those at the edges if there are too many, unless `--full` is given.
     fn print(
         &self,
         mut item: Item,
@@ -95,18 +111,14 @@ impl Cat {
         selected: &Selected,
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
-        let is_summary = count > MAX_WHOLE && !self.full;
-        // A summary has only the first and last items along each dimension of the array, but all dimensions of a
-        // subarray dtype are printed in full. So the dimensions of the dtype become dimensions of the array only if all
-        // items are printed.
-        if !is_summary {
-            item.unfold(&mut shape);
-        }
-        let edges = Edges { shape, is_summary };
-        let bytes = if edges.is_summary {
-            items.read_edges(selected, Edges::LEN)?
+        let edges = Edges::new(shape.clone(), count, &item.dtype);
+        // In a summary, an item of a subarray dtype is printed as a list. Otherwise the dimensions of the dtype become
+        // dimensions of the array, as in NumPy.
+        let (edges, bytes) = if edges.is_summary && !self.full {
+            (edges, items.read_edges(selected, EDGE_LEN)?)
         } else {
-            items.read_all(selected)?
+            item.unfold(&mut shape);
+            (Edges::whole(shape), items.read_all(selected)?)
         };
         let mut stdout = BufWriter::new(io::stdout().lock());
         write_array(&mut stdout, &item.dtype, &edges, &bytes)?;
@@ -144,6 +156,31 @@ fn print_npy(
     // An array without items has no pieces, so the header has not been written yet.
     stdout.write_all(&header.unwrap_or_default())?;
     Ok(stdout.flush()?)
+}
+
+/// Prints comma-separated values. The names of the columns are printed together with the first items, as in `print_npy`.
+fn print_csv(
+    address: &Address,
+    item: &Item,
+    shape: &[usize],
+    items: &mut Items,
+    selected: &Selected,
+) -> Result<(), Trouble> {
+    let mut csv = CsvWriter::new(io::stdout().lock(), &item.dtype, shape)
+        .map_err(|why| Problem::new("invalid-input", why))?;
+    let mut is_begun = false;
+    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+        if !is_begun {
+            csv.begin()?;
+            is_begun = true;
+        }
+        Ok::<_, Trouble>(csv.write(bytes)?)
+    });
+    read.map_err(|trouble| trouble.after_output(is_begun, address))?;
+    if !is_begun {
+        csv.begin()?;
+    }
+    Ok(csv.end()?)
 }
 
 /// Prints a JSON object. Each piece of the items is printed as soon as it is read, so that the memory does not grow

@@ -23,7 +23,7 @@ use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::pool::lock;
 use crate::problem::Problem;
-use crate::terminal::{Outcome, remark};
+use crate::terminal::{Outcome, complain, remark};
 use crate::text::{self, Tuple, count, more_counts, short_size};
 use crate::waiting::{Wait, while_changing};
 
@@ -52,7 +52,8 @@ use crate::waiting::{Wait, while_changing};
   b2nd convert --codec lz4 --chunks 1,512,512 old.b2nd new.b2nd
   b2nd convert --filters trunc_prec:10,shuffle a.npy a.b2nd
   b2nd convert --append 0 monday.npy week.b2nd
-  b2nd convert --into packed/ preprocessed/")]
+  b2nd convert --into packed/ preprocessed/
+  b2nd convert --skip-existing --into packed/ preprocessed/")]
 pub(crate) struct Convert {
     #[command(flatten)]
     paths: Paths,
@@ -62,9 +63,12 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
+    /// Skip a PATH whose new file exists, as after an interrupted run: an unfinished file never has its name
+    #[arg(long)]
+    skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
     #[arg(long, value_name = "AXIS", value_hint = ValueHint::Other)]
-    #[arg(conflicts_with_all = ["into", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
+    #[arg(conflicts_with_all = ["into", "skip_existing", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
     append: Option<usize>,
     #[command(flatten)]
     options: Options,
@@ -121,15 +125,21 @@ fn filter(text: &str) -> Result<Filter, String> {
 
 impl Convert {
     pub(crate) fn run(self) -> Outcome {
-        let Self { paths, into, npy, append, options, json, wait } = self;
+        let Self { paths, into, npy, skip_existing, append, options, json, wait } = self;
         let files = NewFiles::new(into.is_none(), false, json);
         // With --into, several files are converted at the same time, each by one thread.
         let threads = if into.is_none() { paths.threads() } else { 1 };
-        let conversions = Conversions { files: &files, options, npy, append, threads, wait };
+        let conversions = Conversions { files: &files, options, npy, skip_existing, append, threads, wait };
         let counts = files.make(&conversions, paths, into.as_deref())?;
-        if into.is_some() && !json {
+        if counts.is_none() {
+            complain(&"nothing to convert: no array and no NumPy file found");
+            return Ok(ExitCode::FAILURE);
+        }
+        if (into.is_some() || counts.skipped > 0) && !json {
+            let skipped =
+                if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
             let failures = more_counts(&[(counts.failures, "failure")]);
-            remark(&format_args!("{} converted{failures}", count(counts.complete, "file")));
+            remark(&format_args!("{} converted{skipped}{failures}", count(counts.complete, "file")));
         }
         Ok(if counts.failures == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -140,6 +150,7 @@ struct Conversions<'f> {
     files: &'f NewFiles,
     options: Options,
     npy: bool,
+    skip_existing: bool,
     append: Option<usize>,
     threads: usize,
     wait: Wait,
@@ -226,8 +237,9 @@ impl Maker for Conversions<'_> {
         made.map_err(|problem| of_either(from, to, problem))
     }
 
-    fn skips(&self, _: &Target) -> bool {
-        false
+    fn skips(&self, _: &Target, to: &Path) -> bool {
+        // A dangling link counts as an existing file, as in `convert`.
+        self.skip_existing && to.symlink_metadata().is_ok()
     }
 
     fn name(&self, name: PathBuf) -> PathBuf {
@@ -422,12 +434,8 @@ impl Conversions<'_> {
                 (Some(kept(geometry.chunkshape())), blocks)
             }
         };
-        let given = |numbers: &Option<Numbers<i32>>| {
-            let numbers = &numbers.as_ref()?.0;
-            Some(numbers.iter().map(|&items| u64::try_from(items).unwrap_or_default()).collect::<Vec<u64>>())
-        };
-        let chunks = given(&self.options.chunks).or(chunks);
-        let blocks = given(&self.options.blocks).or(blocks).unwrap_or_else(|| {
+        let chunks = lengths("--chunks", self.options.chunks.as_ref())?.or(chunks);
+        let blocks = lengths("--blocks", self.options.blocks.as_ref())?.or(blocks).unwrap_or_else(|| {
             Geometry::default_blockshape(chunks.as_ref().unwrap_or(&shape), typesize).to_vec()
         });
         let chunks =
@@ -444,6 +452,19 @@ impl Conversions<'_> {
         source.check_chunk(nbytes.map_err(|error| invalid(&error))?)?;
         Ok(meta)
     }
+}
+
+/// The numbers of an option that gives a chunk or block shape.
+fn lengths(option: &str, given: Option<&Numbers<i32>>) -> Result<Option<Vec<u64>>, Problem> {
+    let Some(Numbers(given)) = given else { return Ok(None) };
+    let length = |&items: &i32| {
+        u64::try_from(items).map_err(|_| {
+            let message =
+                format!("{option}: {items} is negative; give the number of items along each dimension");
+            Problem::new("invalid-input", message)
+        })
+    };
+    given.iter().map(length).collect::<Result<_, _>>().map(Some)
 }
 
 /// Whether a metalayer with this name is the metalayer of an array, in any layout.
@@ -566,7 +587,7 @@ impl Source {
     /// Reads the items of a slice, in C order.
     fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
         match self {
-            Self::Npy(npy) => npy.read_into(ranges, items).map_err(Problem::from),
+            Self::Npy(npy) => npy.read_into(ranges, items),
             Self::Frame(source) => source.read_into(ranges, &vec![1; ranges.len()], items),
         }
     }

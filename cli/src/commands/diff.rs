@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::iter;
-use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use b2nd_frame::{Frame, Trailer, Vlmetalayer};
+use b2nd_serde::Geometry;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
 
-use crate::input::{Address, Failure, Items, Reader, given_all};
+use crate::input::{Address, Constant, Failure, Items, PartsToRead, Reader, given_all, index_in};
 use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
@@ -48,7 +48,7 @@ pub(crate) struct Diff {
     /// Compare the items, too
     #[arg(long)]
     data: bool,
-    /// The largest difference at which two numbers are the same [default: 0]
+    /// The largest difference at which two numbers are the same; bools are never near each other [default: 0]
     #[arg(long, value_name = "NUMBER", requires = "data", value_parser = tolerance)]
     #[arg(value_hint = ValueHint::Other)]
     tolerance: Option<f64>,
@@ -238,27 +238,32 @@ fn compare_items(
             Some("the items were not compared: the dtypes differ in more than width or byte order"),
         ));
     };
-    let whole: Vec<_> = shape.iter().map(|&items| 0..items).collect();
-    let ones = vec![1; whole.len()];
-    let nitems = a.geometry.nitems();
+    let geometry = a.geometry.clone();
+    let (nitems, ones) = (geometry.nitems(), vec![1; geometry.ndim()]);
+    let parts = parts_to_compare(&geometry, [&a, &b], a_dtype == b_dtype)?;
     let mut progress = Progress::of_bytes(nitems.saturating_mul(a.typesize as u64));
-    let (mut done, mut different, mut first) = (0, 0, None);
-    a.read_pieces(&whole, &ones, &mut |ranges, a| {
-        let b = b.read_reusing(ranges, &ones).map_err(Unread::B)?;
-        let (count, number) = comparison.count(a, b);
-        different += count;
-        if let (None, Some(number)) = (&first, number) {
-            let shown = [(&a_dtype, a), (&b_dtype, b)].map(|(dtype, items)| {
-                let item = items.chunks_exact(dtype.item_size().max(1)).nth(number);
-                let value = Value::read(dtype, item.unwrap_or_default());
-                (to_raw_value(&value).ok(), clean(&value.scalar()))
-            });
-            first = Some((index_in(ranges, number as u64), shown));
-        }
-        done += a.len() as u64;
-        progress.show(done);
-        Ok::<_, Unread>(())
-    })?;
+    let (mut done, mut different, mut first) = (0_u64, 0_u64, None);
+    for (ranges, times) in parts.finish() {
+        a.read_pieces(&ranges, &ones, &mut |ranges, a| {
+            let b = b.read_reusing(ranges, &ones).map_err(Unread::B)?;
+            let (count, number) = comparison.count(a, b);
+            different = different.saturating_add(count.saturating_mul(times));
+            let index = number.map(|number| (number, index_in(ranges, number as u64)));
+            // The parts are not in the order of the items.
+            let is_first = |index: &Vec<u64>| first.as_ref().is_none_or(|(first, _)| index < first);
+            if let Some((number, index)) = index.filter(|(_, index)| is_first(index)) {
+                let shown = [(&a_dtype, a), (&b_dtype, b)].map(|(dtype, items)| {
+                    let item = items.chunks_exact(dtype.item_size().max(1)).nth(number);
+                    let value = Value::read(dtype, item.unwrap_or_default());
+                    (to_raw_value(&value).ok(), clean(&value.scalar()))
+                });
+                first = Some((index, shown));
+            }
+            done = done.saturating_add(times.saturating_mul(a.len() as u64));
+            progress.show(done);
+            Ok::<_, Unread>(())
+        })?;
+    }
     let difference = first.map(|(index, [(a, a_text), (b, b_text)])| {
         let place: Vec<_> = index.iter().map(ToString::to_string).collect();
         let place = if place.is_empty() { String::new() } else { format!(", first {}", place.join(",")) };
@@ -269,21 +274,36 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The index of an item in the array. `number` is the position of the item among the items of `part`, in C order.
-/// `part` has a range for each dimension.
-fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
-    let mut index: Vec<_> = part
-        .iter()
-        .rev()
-        .map(|range| {
-            let length = (range.end - range.start).max(1);
-            let at = range.start + number % length;
-            number /= length;
-            at
-        })
-        .collect();
-    index.reverse();
-    index
+/// The parts of two arrays to compare. If the chunks have the same shape, a chunk is skipped if its stored bytes are
+/// equal, and of all pairs of constant chunks with the same two values, only one item is compared.
+fn parts_to_compare<'g>(
+    geometry: &'g Geometry,
+    [a, b]: [&Items; 2],
+    has_same_dtype: bool,
+) -> Result<PartsToRead<'g, [Constant; 2]>, Unread> {
+    let mut parts = PartsToRead::new(geometry);
+    if geometry.chunkshape() != b.geometry.chunkshape() {
+        return Ok(parts);
+    }
+    let has_same_dtype = has_same_dtype && a.typesize == b.typesize;
+    // The same bytes are the same items only if the blocks are the same. All other settings are part of the bytes.
+    let has_same_layout = has_same_dtype && geometry.blockshape() == b.geometry.blockshape();
+    let (mut a_chunks, mut b_chunks) = (a.known_chunks()?, b.known_chunks().map_err(Unread::B)?);
+    while let Some((a, a_constant)) = a_chunks.next()? {
+        let Some((b, b_constant)) = b_chunks.next().map_err(Unread::B)? else { break };
+        match (a_constant, b_constant) {
+            (Some(a), Some(b)) if has_same_dtype && a == b => parts.skip(),
+            (Some(a_value), Some(b_value)) => parts.add(a.number, Some([a_value, b_value])),
+            (None, None) if has_same_layout => {
+                let headers = a_chunks.header(&a)?.zip(b_chunks.header(&b).map_err(Unread::B)?);
+                let is_same = headers.is_some_and(|(a, b)| a == b)
+                    && a_chunks.stored(&a)? == b_chunks.stored(&b).map_err(Unread::B)?;
+                if is_same { parts.skip() } else { parts.add(a.number, None) }
+            }
+            _ => parts.add(a.number, None),
+        }
+    }
+    Ok(parts)
 }
 
 impl Compared {

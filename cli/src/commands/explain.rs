@@ -31,7 +31,8 @@ impl Explain {
     pub(crate) fn run(self) -> Outcome {
         // The codes are checked here and not by clap, because clap's message would list all codes.
         if let Some(unknown) = self.codes.iter().find(|code| !names().contains(&code.as_str())) {
-            complain(&format_args!("there is no code '{}'; `b2nd explain` lists all", clean(unknown)));
+            let meant = similar(unknown).map_or(String::new(), |code| format!(" did you mean '{code}'?"));
+            complain(&format_args!("there is no code '{}';{meant} `b2nd explain` lists all", clean(unknown)));
             return Ok(2.into());
         }
         let is_wanted =
@@ -47,6 +48,13 @@ impl Explain {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The code that is most similar to a text.
+fn similar(text: &str) -> Option<&'static str> {
+    let likeness = |code: &&str| strsim::jaro(text, code);
+    let code = names().into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    Some(code).filter(|code| likeness(code) > 0.8)
 }
 
 /// A line for each code, with the first sentence of its meaning. At a terminal, a line that is too long for the

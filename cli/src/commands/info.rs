@@ -1,37 +1,51 @@
 //! `b2nd info`: everything about each array.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use b2nd_frame::CheckDepth;
-use clap::Args;
+use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::input::{Failure, ShownValues, Target, View, Visit, given, store_at};
+use crate::input::{Failure, ShownValues, Target, View, Visit, given, given_all, store_at};
 use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
+use crate::output::messagepack;
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
-use crate::terminal::{Outcome, Progress, remark};
+use crate::problem::Problem;
+use crate::terminal::{Outcome, Progress, complain, remark};
+use crate::text::clean;
+use crate::waiting::while_changing;
 
 /// Show everything about arrays except their data
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd info array.b2nd
-  b2nd info --json *.b2nd | jq .vlmetalayers")]
+  b2nd info --json *.b2nd | jq .vlmetalayers
+  b2nd info --values labels.b2nd
+  b2nd info --meta=history --json array.b2nd")]
 pub(crate) struct Info {
     /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB
-    #[arg(long)]
-    meta: bool,
-    /// Read all items, and show the minimum and maximum of the finite ones, and how many are NaN, infinite and zero
+    /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB.
+    /// With NAME, write only this metalayer or vlmetalayer, of any size: its bytes, or with --json its value
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_hint = ValueHint::Other)]
+    #[expect(clippy::option_option, reason = "the type of clap for an option with an optional value")]
+    meta: Option<Option<String>>,
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, how many are NaN,
+    /// infinite and zero, and the index of the first NaN. Of dates and texts, show the range or the lengths
     #[arg(long)]
     stats: bool,
+    /// Show --stats, and each value with its count, if there are at most MOST values: for images of labels, not for
+    /// floats [default MOST: 256]
+    #[arg(long, value_name = "MOST", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
+    #[arg(value_hint = ValueHint::Other)]
+    values: Option<usize>,
     /// Print a JSON object for each frame, one per line
     #[arg(long)]
     json: bool,
@@ -39,15 +53,56 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(self) -> Outcome {
+        if let Some(Some(name)) = &self.meta {
+            return write_metalayer(&self.files, name, self.json);
+        }
         let several = self.files.len() > 1;
-        let mut printer = PagePrinter { json: self.json, stats: self.stats, shown: 0, has_failed: false };
+        let stats = self.stats || self.values.is_some();
+        let mut printer =
+            PagePrinter { json: self.json, stats, values: self.values, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
-            if !printer.stores(&target)? {
-                printer.frames(&target, several, self.meta)?;
+            if !printer.stores(&target, self.meta.is_some())? {
+                printer.frames(&target, several, self.meta.is_some())?;
             }
         }
         Ok(if printer.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+/// Writes one metalayer or vlmetalayer of a frame to standard output: its bytes, or its value as JSON.
+fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
+    let [file] = files else {
+        complain(&"--meta=NAME needs one FILE");
+        return Ok(ExitCode::from(2));
+    };
+    if !json && io::stdout().is_terminal() {
+        complain(&"--meta=NAME writes bytes, which a terminal cannot show; add --json");
+        return Ok(ExitCode::from(2));
+    }
+    let [address] = given_all([file]);
+    let value = while_changing(|| {
+        let frame = address.open()?;
+        let mut bytes = Vec::new();
+        if let Some(layer) = frame.metalayers().iter().find(|layer| layer.name() == name) {
+            bytes.extend(layer.bytes());
+        } else if let Some(layer) = frame.trailer()?.vlmetalayer(name) {
+            layer.write_value(&mut bytes)?;
+        } else {
+            let message = format!("no metalayer '{}'; `b2nd info` lists them", clean(name));
+            return Err(Problem::new("invalid-input", message));
+        }
+        if !json {
+            return Ok(bytes);
+        }
+        let value = messagepack::value(&bytes, usize::MAX);
+        let value =
+            value.map_err(|why| Problem::new("too-large", format!("metalayer {}: {why}", clean(name))))?;
+        Ok([value.get().as_bytes(), b"\n"].concat())
+    });
+    match value {
+        Ok(bytes) => io::stdout().write_all(&bytes).map(|()| ExitCode::SUCCESS),
+        Err(problem) => print_failure(&address.location().failure(problem), json).map(|()| ExitCode::FAILURE),
     }
 }
 
@@ -55,6 +110,8 @@ impl Info {
 struct PagePrinter {
     json: bool,
     stats: bool,
+    /// The largest number of values that are counted.
+    values: Option<usize>,
     /// The number of pages printed so far.
     shown: u64,
     has_failed: bool,
@@ -63,7 +120,7 @@ struct PagePrinter {
 impl PagePrinter {
     /// Shows a store and the tables in it, or the failure to open the store. Returns whether the target is a store or a
     /// table.
-    fn stores(&mut self, target: &Target) -> io::Result<bool> {
+    fn stores(&mut self, target: &Target, whole: bool) -> io::Result<bool> {
         let store = match store_at(target) {
             Ok(store) => store,
             Err(failure) => return self.fail(&failure).map(|()| true),
@@ -72,7 +129,7 @@ impl PagePrinter {
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
         if let Some(record) = records.first_mut() {
             // The first record is about the target itself, which is a store or a table.
-            record.add_active(target);
+            record.add_from_files(target, self.shown_values(whole));
         }
         for record in &records {
             self.show(record, record)?;
@@ -80,10 +137,14 @@ impl PagePrinter {
         Ok(!records.is_empty() || store.is_some())
     }
 
+    /// Without --meta, a page cuts each value to one line by itself. So the values need a limit only for JSON without
+    /// --meta.
+    fn shown_values(&self, whole: bool) -> ShownValues {
+        if whole || !self.json { ShownValues::All } else { ShownValues::Short }
+    }
+
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
-        // Without --meta, a page cuts each value to one line by itself. So the values need a limit only for JSON
-        // without --meta.
-        let values = if whole || !self.json { ShownValues::All } else { ShownValues::Short };
+        let values = self.shown_values(whole);
         let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
@@ -122,7 +183,7 @@ impl PagePrinter {
             return Ok(None);
         }
         let mut progress = Progress::of_bytes_so_far(self.shown == 0);
-        match Stats::at(view.location, None, &mut |nbytes| progress.show(nbytes)) {
+        match Stats::at(view.location, None, self.values, &mut |nbytes| progress.show(nbytes)) {
             Ok(stats) => Ok(stats),
             Err(failure) => {
                 drop(progress);

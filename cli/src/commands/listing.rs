@@ -42,7 +42,8 @@ pub(super) struct Options {
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
     #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     pub(super) long: bool,
-    /// Read all items, and show the minimum and maximum of the finite ones, and how many are NaN, infinite and zero
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, and how many are
+    /// NaN, infinite and zero
     #[arg(long, conflicts_with_all = ["summary", "print0"])]
     pub(super) stats: bool,
     /// Show sizes as exact numbers of bytes, as --json does
@@ -150,7 +151,7 @@ impl<'o> ListingBatch<'o> {
         }
         let stats = if *stats && is_array {
             // One thread is enough, because the other threads read other files meanwhile.
-            Stats::at(view.location, Some(1), &mut |_| {}).unwrap_or_else(|failure| {
+            Stats::at(view.location, Some(1), None, &mut |_| {}).unwrap_or_else(|failure| {
                 self.take_failure(failure);
                 None
             })

@@ -30,8 +30,8 @@ pub(super) trait Maker: Sync {
     /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`.
     fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
 
-    /// Whether an input of a run with `--into` is skipped. The counts of the run include the skipped inputs.
-    fn skips(&self, target: &Target) -> bool;
+    /// Whether an input is skipped, whose new file would be `to`. The counts of the run include the skipped inputs.
+    fn skips(&self, target: &Target, to: &Path) -> bool;
 
     /// Turns the name of an input into the name of its new file in the folder of `--into`.
     fn name(&self, name: PathBuf) -> PathBuf;
@@ -65,6 +65,12 @@ pub(super) struct Counts {
 }
 
 impl Counts {
+    /// Whether no input was found.
+    pub(super) fn is_none(&self) -> bool {
+        let Self { complete, partial, skipped, failures } = self;
+        complete + partial + skipped + failures == 0
+    }
+
     fn add(&mut self, other: &Self) {
         self.complete += other.complete;
         self.partial += other.partial;
@@ -109,7 +115,11 @@ impl NewFiles {
             clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
         };
         let [from, to] = given_all([from, to]);
-        let made = to.into_path().and_then(|to| {
+        let to = match to.into_path() {
+            Ok(to) if maker.skips(&Target::given(from.clone()), &to) => return skipped(),
+            to => to,
+        };
+        let made = to.and_then(|to| {
             self.check(&to, false)?;
             maker.make(&from, &to)
         });
@@ -151,11 +161,11 @@ impl NewFiles {
         if self.interrupts.is_caught() || is_output(&target, into) {
             return Batch::default();
         }
-        if maker.skips(&target) {
-            return (Vec::new(), Counts { skipped: 1, ..Counts::default() });
-        }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(maker.name(new_name(&target)));
+        if maker.skips(&target, &to) {
+            return skipped();
+        }
         if !self.dry_run
             && let Some(folder) = to.parent()
             && let Err(error) = self.create_folder(folder)
@@ -284,6 +294,11 @@ fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     // determines who can read the file, as for any other new file.
     builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
+}
+
+/// The output and the count of a skipped input.
+fn skipped() -> Batch {
+    (Vec::new(), Counts { skipped: 1, ..Counts::default() })
 }
 
 /// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.

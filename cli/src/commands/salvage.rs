@@ -163,7 +163,7 @@ impl Maker for Salvages<'_> {
         Ok(self.files.made(&salvaged, report.is_whole()))
     }
 
-    fn skips(&self, target: &Target) -> bool {
+    fn skips(&self, target: &Target, _: &Path) -> bool {
         // Standard input is never skipped: it can be read only once, so it cannot be checked before the salvage.
         self.damaged && target.inside != Inside::Stdin && self.is_undamaged(target)
     }

@@ -1,10 +1,14 @@
 //! Reads the items of an array in pieces of bounded size.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::mem;
 use std::ops::Range;
 use std::thread;
 
-use b2nd_frame::{Array, ChunkPlace, Frame, Slice, SpecialValue, expansion_limit};
+use b2nd_frame::{
+    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Frame, Slice, SpecialValue, expansion_limit,
+};
 use b2nd_serde::Geometry;
 
 use super::buffer;
@@ -35,10 +39,107 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
-/// A function that receives the bytes of items, and the number of times that each item counts. Each item of a stored
-/// chunk counts once. Of all special chunks with the same value, only one item is passed: it counts for all items of
-/// these chunks.
-pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[u8], u64) -> Result<(), E> + 'r;
+/// A function that receives the ranges of a piece, the bytes of its items, and the number of times that each item counts.
+/// Of all constant chunks with the same value, only the first item of the first chunk is passed: it counts for all items
+/// of these chunks. Each other item counts once.
+pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[Range<u64>], &[u8], u64) -> Result<(), E> + 'r;
+
+/// The value of a constant chunk: the kind of the value, and for [`SpecialValue::Value`] its bytes.
+pub(crate) type Constant = (SpecialValue, Vec<u8>);
+
+/// The chunks of an array, with what is known of them without decompression.
+pub(crate) struct KnownChunks<'i> {
+    chunks: Chunks<'i, Reader>,
+    /// False in an object store, where each header would be a request.
+    reads_headers: bool,
+}
+
+impl KnownChunks<'_> {
+    /// The next chunk, and its value if it is constant. A stored chunk is constant if its header says so.
+    pub(crate) fn next(&mut self) -> Result<Option<(ChunkEntry, Option<Constant>)>, Problem> {
+        let Some(entry) = self.chunks.next().transpose()? else { return Ok(None) };
+        if let ChunkPlace::Special(value) = entry.place {
+            return Ok(Some((entry, Some((value, Vec::new())))));
+        }
+        let special = self.header(&entry)?.and_then(|header| Some((header.special?, header.header_len)));
+        let Some((special, start)) = special else { return Ok(Some((entry, None))) };
+        let chunk = self.chunks.compressed(&entry)?.unwrap_or_default();
+        Ok(Some((entry, Some((special, chunk.get(start..).unwrap_or_default().into())))))
+    }
+
+    /// The header of a stored chunk, if it takes no request.
+    pub(crate) fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Problem> {
+        if self.reads_headers { Ok(self.chunks.checked_header(entry)?) } else { Ok(None) }
+    }
+
+    /// The stored bytes of a chunk.
+    pub(crate) fn stored(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Problem> {
+        Ok(self.chunks.compressed(entry)?.unwrap_or_default())
+    }
+}
+
+/// The parts of an array to read. Of all constant chunks with the same value, only the first item of the first chunk is
+/// read. `K` is the value of a constant chunk, or the two values in two arrays.
+pub(crate) struct PartsToRead<'g, K> {
+    geometry: &'g Geometry,
+    /// For each value, the number of the first chunk with this value, and the count of the items in all chunks with
+    /// this value.
+    constants: HashMap<K, (u64, u64)>,
+    others: Vec<u64>,
+    skips: bool,
+}
+
+impl<'g, K: Eq + Hash> PartsToRead<'g, K> {
+    pub(crate) fn new(geometry: &'g Geometry) -> Self {
+        Self { geometry, constants: HashMap::new(), others: Vec::new(), skips: false }
+    }
+
+    pub(crate) fn add(&mut self, number: u64, constant: Option<K>) {
+        let Some(value) = constant else { return self.others.push(number) };
+        let nitems = self.geometry.chunk(number).map_or(0, |chunk| chunk.extent().nitems());
+        let (_, count) = self.constants.entry(value).or_insert((number, 0));
+        *count = count.saturating_add(nitems);
+    }
+
+    /// Leaves a chunk out.
+    pub(crate) fn skip(&mut self) {
+        self.skips = true;
+    }
+
+    /// The ranges of each part, and the number of times that each of its items counts. If there are no constant and no
+    /// skipped chunks, the only part is the whole array, because it is read faster than its chunks one by one.
+    pub(crate) fn finish(self) -> impl Iterator<Item = (Vec<Range<u64>>, u64)> + use<'g, K> {
+        let Self { geometry, constants, others, skips } = self;
+        let is_whole = constants.is_empty() && !skips;
+        let whole = is_whole.then(|| (geometry.shape().iter().map(|&items| 0..items).collect(), 1));
+        let others = if is_whole { Vec::new() } else { others };
+        let mut constants: Vec<_> = constants.into_values().collect();
+        constants.sort_unstable();
+        let ranges = |number| geometry.chunk(number).map(|chunk| chunk.extent().ranges().collect::<Vec<_>>());
+        let others = others.into_iter().filter_map(move |number| Some((ranges(number)?, 1)));
+        let constants = constants.into_iter().filter_map(move |(number, count)| {
+            Some((ranges(number)?.iter().map(|range| range.start..range.start + 1).collect(), count))
+        });
+        whole.into_iter().chain(others).chain(constants)
+    }
+}
+
+/// The index of an item in the array. `number` is the position of the item among the items of `part`, in C order.
+/// `part` has a range for each dimension.
+pub(crate) fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
+    let mut index: Vec<_> = part
+        .iter()
+        .rev()
+        .map(|range| {
+            let length = (range.end - range.start).max(1);
+            let at = range.start + number % length;
+            number /= length;
+            at
+        })
+        .collect();
+    index.reverse();
+    index
+}
 
 /// A function that receives a piece of a slice: the ranges of the piece, and the bytes of its items.
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
@@ -126,43 +227,27 @@ impl Items {
         Ok(edges)
     }
 
-    /// Reads all items, in any order. Of all special chunks with the same value, only one item is read. `receive` gets
+    pub(crate) fn known_chunks(&self) -> Result<KnownChunks<'_>, Problem> {
+        let reads_headers = self.frame().reader().object().is_none();
+        Ok(KnownChunks { chunks: self.frame().chunks()?, reads_headers })
+    }
+
+    /// Reads all items, in any order. Of all constant chunks with the same value, only one item is read. `receive` gets
     /// this item together with the number of items in these chunks.
     pub(crate) fn read_chunks<E: From<Problem>>(
         &mut self,
         receive: &mut ReceiveRepeated<'_, E>,
     ) -> Result<(), E> {
         let geometry = self.geometry.clone();
-        let ones = vec![1; geometry.ndim()];
-        // Each special value, the number of the first chunk with this value, and the count of the items in all chunks
-        // with this value.
-        let mut special: Vec<(SpecialValue, u64, u64)> = Vec::new();
-        let mut stored = Vec::new();
-        let mut chunks = self.frame().chunks().map_err(Problem::from)?;
-        while let Some(entry) = chunks.next().transpose().map_err(Problem::from)? {
-            let ChunkPlace::Special(value) = entry.place else {
-                stored.push(entry.number);
-                continue;
-            };
-            let nitems = geometry.chunk(entry.number).map_or(0, |chunk| chunk.extent().nitems());
-            match special.iter_mut().find(|(other, ..)| *other == value) {
-                Some((.., count)) => *count = count.saturating_add(nitems),
-                None => special.push((value, entry.number, nitems)),
-            }
+        let mut parts = PartsToRead::new(&geometry);
+        let mut chunks = self.known_chunks()?;
+        while let Some((entry, constant)) = chunks.next()? {
+            parts.add(entry.number, constant);
         }
         drop(chunks);
-        if special.is_empty() {
-            let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
-            return self.read_pieces(&whole, &ones, &mut |_, bytes| receive(bytes, 1));
-        }
-        for chunk in stored.into_iter().filter_map(|number| geometry.chunk(number)) {
-            let ranges: Vec<_> = chunk.extent().ranges().collect();
-            self.read_pieces(&ranges, &ones, &mut |_, bytes| receive(bytes, 1))?;
-        }
-        for (_, number, count) in special {
-            let Some(chunk) = geometry.chunk(number) else { continue };
-            let first: Vec<_> = chunk.extent().ranges().map(|range| range.start..range.start + 1).collect();
-            receive(self.read_reusing(&first, &ones)?, count)?;
+        let ones = vec![1; geometry.ndim()];
+        for (ranges, times) in parts.finish() {
+            self.read_pieces(&ranges, &ones, &mut |ranges, bytes| receive(ranges, bytes, times))?;
         }
         Ok(())
     }

@@ -29,7 +29,7 @@ pub(crate) use buffer::zeroed;
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
-pub(crate) use items::Items;
+pub(crate) use items::{Constant, Items, PartsToRead, index_in};
 pub(crate) use json::json_value;
 pub(crate) use npy::Npy;
 pub(crate) use paths::Paths;

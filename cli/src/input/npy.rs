@@ -74,7 +74,15 @@ impl Npy {
     }
 
     /// Reads the items of a slice, in C order.
-    pub(crate) fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
+        self.read_order(ranges, items).map_err(|error| match error.kind() {
+            // The file had all its items when it was opened.
+            io::ErrorKind::UnexpectedEof => malformed("cut short while it was read".into()),
+            _ => error.into(),
+        })
+    }
+
+    fn read_order(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> io::Result<()> {
         if !self.is_fortran {
             let shape = self.shape.clone();
             return self.read_c_order(&shape, ranges, items);

@@ -8,6 +8,8 @@ use b2nd_frame::{
     EmbeddedFrames, Finding, FindingCode, Frame, MemberContent, ReadAt, SPARSE_INDEX, Store, ZipMember,
     is_sparse_frame, zip_member,
 };
+use flate2::CrcReader;
+use flate2::read::DeflateDecoder;
 
 use super::address::{Address, Inside};
 use crate::problem::Problem;
@@ -209,10 +211,31 @@ fn member(reader: Reader, name: &str) -> Result<Place, Problem> {
         MemberContent::Broken(finding) if finding.code() == FindingCode::DamagedZip => {
             Err(finding.clone().into())
         }
+        MemberContent::Compressed if member.is_deflated() => inflated(&reader, &member),
         MemberContent::Compressed => Err(compressed()),
         _ if member.len() == 0 => Err(Problem::new(FindingCode::NotAFrame.name(), "the member is empty")),
         _ => Ok(Place { member: Some(member.clone()), ..Place::new(reader, member.offset()) }),
     }
+}
+
+/// Decompresses a member, such as an array in a `.npz`, to a temporary file without a name.
+fn inflated(zip: &Reader, member: &ZipMember) -> Result<Place, Problem> {
+    let damaged =
+        |why: &str| Problem::new(FindingCode::ZipChecksum.name(), format!("the compressed member {why}"));
+    let bytes = Positioned::new(zip, member.offset()).take(member.len());
+    // The directory of the zip file gives the length, so a member cannot fill the disk with more.
+    let mut content = CrcReader::new(DeflateDecoder::new(bytes).take(member.content_len().saturating_add(1)));
+    let mut file = tempfile::tempfile()?;
+    let written = io::copy(&mut content, &mut file).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
+            damaged("cannot be decompressed")
+        }
+        _ => error.into(),
+    })?;
+    if written != member.content_len() || content.crc().sum() != member.crc32() {
+        return Err(damaged("has another length or CRC-32 than the zip file says"));
+    }
+    Ok(Place::new(file, 0))
 }
 
 /// The bytes of the frame with this key, in the data of the store at `offset`.

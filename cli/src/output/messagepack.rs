@@ -23,7 +23,7 @@ use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::text::hex;
 
-/// The maximum length in bytes of the JSON text of a value. A longer text is not shown.
+/// The maximum length in bytes of the JSON text of one of several values. A longer text is not shown.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// The maximum depth of arrays and maps. Many JSON readers, such as `serde_json`, read at most 128 levels, and a map
@@ -33,9 +33,8 @@ const DEEPEST: usize = 50;
 /// Converts `MessagePack` to JSON text, and other bytes to a string of hexadecimal digits. The error is the reason why
 /// the text cannot be shown.
 ///
-/// A text longer than `longest` or `LONGEST` is not shown.
+/// A text longer than `longest` is not shown.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
-    let longest = longest.min(LONGEST);
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);

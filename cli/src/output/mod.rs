@@ -10,9 +10,10 @@ pub(crate) mod totals;
 
 pub(crate) mod items;
 pub(crate) mod packed;
-pub(crate) mod store;
 
 pub(crate) mod record;
+
+pub(crate) mod store;
 
 pub(crate) mod change;
 pub(crate) mod chunks;

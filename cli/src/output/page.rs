@@ -7,10 +7,10 @@ use b2nd_frame::{ArrayHeader, ChunkCounts, FindingCode, Header, SpecialValue};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
-use super::items::Stats;
+use super::items::{Stats, ValueCount, ValueCounts};
 use super::packed::PackedTensor;
 use super::record::{LayerRecord, metalayers, vlmetalayers};
-use super::store::{ColumnRecord, StoreRecord, TableRecord};
+use super::store::{AttributeRecord, ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
 use crate::text::{self, ABSENT, Size, Tuple, parsed_dtype, ratio, shortened};
@@ -57,12 +57,7 @@ impl Display for Page<'_> {
             Some(sizes) => writeln!(f, "cratio  : {:.2}x", ratio(sizes).unwrap_or(0.0))?,
             None => writeln!(f, "cratio  : unknown")?,
         }
-        if let Some(stats) = self.stats {
-            let [min, max] =
-                [&stats.min, &stats.max].map(|end| end.as_ref().map_or(ABSENT, |number| &number.text));
-            let Stats { nan, infinite, zeros, .. } = stats;
-            writeln!(f, "items   : {min} to {max}; {nan} NaN, {infinite} infinite, {zeros} zero")?;
-        }
+        self.stats.map_or(Ok(()), |stats| write_stats(f, stats))?;
         array.map_or(Ok(()), |array| write_layout(f, array))?;
         write!(f, "frame   : {}, {} bytes", self.view.container(), header.frame_len)?;
         if self.view.offset > 0 {
@@ -97,6 +92,14 @@ impl Display for StoreRecord {
         if let Some(members) = &self.members {
             write_held(f, members)?;
         }
+        for AttributeRecord { key, name, value, error } in &self.attributes {
+            let name = text::clean(&format!("{key} {name}"));
+            let line = match value {
+                Some(value) => shown(&name, value),
+                None => text::clean(error.as_ref().unwrap_or(&name)),
+            };
+            writeln!(f, "attr    : {line}")?;
+        }
         self.findings.iter().try_for_each(|finding| write_finding(f, finding.code(), finding.message()))
     }
 }
@@ -112,6 +115,35 @@ fn write_location(f: &mut fmt::Formatter<'_>, location: Location<'_>, with_path:
 fn write_held(f: &mut fmt::Formatter<'_>, members: &[String]) -> fmt::Result {
     let members = if members.is_empty() { "nothing".into() } else { text::clean(&members.join(", ")) };
     writeln!(f, "holds   : {members}")
+}
+
+/// Writes the statistics of the items, and each value with its count.
+fn write_stats(f: &mut fmt::Formatter<'_>, stats: &Stats) -> fmt::Result {
+    let Stats { nan, infinite, zeros, .. } = stats;
+    if let Some([shortest, longest]) = stats.lengths {
+        writeln!(f, "items   : {shortest} to {longest} long; {zeros} empty")?;
+    } else {
+        let [min, max] =
+            [&stats.min, &stats.max].map(|end| end.as_ref().map_or(ABSENT, |number| &number.text));
+        write!(f, "items   : {min} to {max}")?;
+        if let (Some(mean), Some(std)) = (&stats.mean, &stats.std) {
+            write!(f, ", mean {}, std {}", mean.text, std.text)?;
+        }
+        write!(f, "; {nan} NaN")?;
+        if let Some(first) = stats.first_nan.as_ref().filter(|first| !first.is_empty()) {
+            write!(f, " (first {})", first.iter().map(u64::to_string).collect::<Vec<_>>().join(","))?;
+        }
+        writeln!(f, ", {infinite} infinite, {zeros} zero")?;
+    }
+    match &stats.values {
+        None => Ok(()),
+        Some(ValueCounts(None)) => {
+            writeln!(f, "values  : not counted: floats, or more values than --values allows")
+        }
+        Some(ValueCounts(Some(values))) => values.iter().try_for_each(|ValueCount { value, count }| {
+            writeln!(f, "value   : {}, {count} times", value.text)
+        }),
+    }
 }
 
 fn write_finding(f: &mut fmt::Formatter<'_>, code: FindingCode, message: &str) -> fmt::Result {

@@ -20,7 +20,7 @@ use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, rat
 /// A frame as a JSON object. If the frame has no array, the fields about an array are null.
 pub(crate) struct Record<'f> {
     pub(crate) view: View<'f>,
-    /// The statistics of the items: only with --stats, and only if the items are numbers.
+    /// The statistics of the items: only with --stats, and only if the items have some (see `Stats::at`).
     pub(crate) stats: Option<&'f Stats>,
     /// The command that mends the findings.
     pub(crate) mend: Option<String>,

@@ -23,7 +23,7 @@ enum Shown {
 }
 
 /// All columns, in their order.
-const COLUMNS: [(&str, Side, Shown); 15] = [
+const COLUMNS: [(&str, Side, Shown); 17] = [
     ("SHAPE", Side::Left, Shown::Always),
     ("CHUNKS", Side::Left, Shown::Always),
     ("BLOCKS", Side::Left, Shown::Always),
@@ -36,6 +36,8 @@ const COLUMNS: [(&str, Side, Shown); 15] = [
     ("STORED", Side::Right, Shown::Long),
     ("MIN", Side::Right, Shown::Stats),
     ("MAX", Side::Right, Shown::Stats),
+    ("MEAN", Side::Right, Shown::Stats),
+    ("STD", Side::Right, Shown::Stats),
     ("NAN", Side::Right, Shown::Stats),
     ("INFINITE", Side::Right, Shown::Stats),
     ("ZEROS", Side::Right, Shown::Stats),
@@ -74,6 +76,8 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
         counts.map(|counts| format!("{}/{}", counts.stored, counts.total())),
         end(|stats| &stats.min),
         end(|stats| &stats.max),
+        end(|stats| &stats.mean),
+        end(|stats| &stats.std),
         number(|stats| stats.nan),
         number(|stats| stats.infinite),
         number(|stats| stats.zeros),

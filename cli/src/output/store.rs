@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
-use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer};
+use b2nd_frame::{Finding, FindingCode, ObjectKind, Store, Trailer, is_store_folder};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
-use crate::input::{Address, Inside, Location, Target, View, Visit, find_table, store_of_files, visit_files};
+use super::record::{LayerRecord, vlmetalayers};
+use crate::input::{
+    Address, Inside, Location, ShownValues, Target, View, Visit, find_table, store_of_files, visit_files,
+};
 use crate::names::{is_named_blosc2, name_in};
 
 /// A store, or a table in a store.
@@ -20,8 +24,27 @@ pub(crate) struct StoreRecord {
     pub(crate) members: Option<Vec<String>>,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub(crate) table: Option<TableRecord>,
+    /// The attributes of the store and of its groups. Only `info` reads them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) attributes: Vec<AttributeRecord>,
     pub(crate) findings: Vec<Finding>,
 }
+
+/// An attribute of a store or of a group in it.
+#[derive(Serialize)]
+pub(crate) struct AttributeRecord {
+    /// The key of the group; `/` for the store.
+    pub(crate) key: String,
+    pub(crate) name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<Box<RawValue>>,
+    /// The reason for a missing value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+/// The file of a group in a store whose vlmetalayers are the attributes of the group.
+const ATTRIBUTES_FILE: &str = "__vlmeta__.b2f";
 
 /// The metadata of a table.
 #[derive(Default, Serialize)]
@@ -97,6 +120,7 @@ impl StoreRecord {
                 .remote_schema()
                 .and_then(|schema| serde_json::from_str::<Schema>(schema).ok())
                 .map(Into::into),
+            attributes: Vec::new(),
             findings: store.mounts().iter().map(elsewhere).collect(),
         });
         let tables = store.tables().map(|(key, trailer)| Self::of_table(target, key, trailer));
@@ -110,6 +134,7 @@ impl StoreRecord {
             kind: view.kind,
             members: Some(view.embedded()),
             table: None,
+            attributes: Vec::new(),
             findings: Vec::new(),
         }
     }
@@ -140,20 +165,32 @@ impl StoreRecord {
             }
             schema.into()
         });
-        Self { address, kind: ObjectKind::CTable, members: None, table: Some(table), findings }
+        Self {
+            address,
+            kind: ObjectKind::CTable,
+            members: None,
+            table: Some(table),
+            attributes: Vec::new(),
+            findings,
+        }
     }
 
-    /// Adds a warning that names the frames in the store that have no data of their own.
-    pub(crate) fn add_active(&mut self, target: &Target) {
+    /// Adds what the files of the store say: the attributes of its groups, and a warning that names the frames in the
+    /// store that have no data of their own.
+    pub(crate) fn add_from_files(&mut self, target: &Target, values: ShownValues) {
         let mut names = Vec::new();
-        visit_files(target, Visit::default(), &mut |view| {
-            if let Ok(view) = view
-                && view.kind.is_active()
-            {
-                let name = view
-                    .location
-                    .member()
-                    .map_or_else(|| name_in(&target.path, view.location.path), Into::into);
+        visit_files(target, Visit { values, ..Visit::default() }, &mut |view| {
+            let Ok(view) = view else { return };
+            let name =
+                view.location.member().map_or_else(|| name_in(&target.path, view.location.path), Into::into);
+            if let Some(group) = name.strip_suffix(ATTRIBUTES_FILE) {
+                let key = format!("/{}", group.trim_matches('/'));
+                self.attributes.extend(vlmetalayers(view).into_iter().flatten().map(|layer| {
+                    let LayerRecord { name, value, error, .. } = layer;
+                    AttributeRecord { key: key.clone(), name: name.into(), value, error }
+                }));
+            }
+            if view.kind.is_active() {
                 names.push(format!("{name} ({})", view.kind));
             }
         });
@@ -173,6 +210,27 @@ fn active(message: String) -> Finding {
 
 fn elsewhere(key: &String) -> Finding {
     active(format!("member {key} refers to a store elsewhere, from which a reader must fetch its data"))
+}
+
+/// A note about a column that has items of deleted rows; `None` for any other frame, and if no row was deleted. `length`
+/// is the number of items of the frame.
+pub(crate) fn deleted_rows(target: &Target, length: u64) -> Option<String> {
+    let (of, name) = match &target.inside {
+        Inside::Member(name) | Inside::Url(Some(name)) => (target.container()?, name.clone()),
+        Inside::Whole => {
+            let store = target.path.ancestors().skip(1).find(|folder| is_store_folder(folder))?;
+            (Target::given(Address::new(store.into())), name_in(store, &target.path))
+        }
+        _ => return None,
+    };
+    let (table, _) = name.trim_start_matches('/').split_once("_cols/")?;
+    let store = store_of_files(&of)?;
+    let (_, trailer) =
+        store.tables().find(|(key, _)| key.trim_matches('/') == table.trim_end_matches('/'))?;
+    let deleted = length.checked_sub(schema(trailer)?.n_rows?).filter(|&deleted| deleted > 0)?;
+    Some(format!(
+        "of the {length} items, {deleted} belong to deleted or unused rows of the table; _valid_rows is true for its rows"
+    ))
 }
 
 /// The table at an address, if the address names a table's folder in a store.

@@ -6,6 +6,7 @@ use std::fmt;
 use futures_util::StreamExt;
 use object_store::client::{HttpError, HttpErrorKind, HttpResponse};
 use reqwest::StatusCode;
+use reqwest::header::{CONTENT_RANGE, HeaderMap};
 
 /// The maximum number of bytes to read of the answer to a failed request. Object stores send about 400 bytes.
 const MAX_REFUSAL: usize = 16 << 10;
@@ -89,6 +90,25 @@ impl From<Unusable> for HttpError {
     fn from(error: Unusable) -> Self {
         // `object_store` does not retry errors of this kind.
         Self::new(HttpErrorKind::Unknown, error)
+    }
+}
+
+/// The header `Content-Range` of the answer to a range request.
+pub(super) struct ContentRange {
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The length of the object; `None` if the server does not give it.
+    pub(super) len: Option<u64>,
+}
+
+impl ContentRange {
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
+        let (range, len) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
+        let (first, last) = range.split_once('-')?;
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        let len = if len == "*" { None } else { Some(len.parse().ok()?) };
+        (first <= last && last < u64::MAX).then_some(Self { first, last, len })
     }
 }
 

@@ -7,10 +7,10 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
 };
 use object_store::{ClientConfigKey, ClientOptions, Error};
-use reqwest::header::{LOCATION, RANGE};
+use reqwest::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderValue, LOCATION, RANGE};
 use reqwest::{Certificate, Client, Method, NoProxy, Proxy, StatusCode, Url};
 
-use super::answer::{Redirect, Unusable, error_kind, refusal, truncated, whole};
+use super::answer::{ContentRange, Redirect, Unusable, error_kind, refusal, truncated, whole};
 use super::runtime::TIMEOUT;
 
 /// The maximum number of redirects of a request.
@@ -94,6 +94,30 @@ impl HttpService for Connection {
 }
 
 impl Connection {
+    /// Adds the headers to the answer of a range request that `object_store` needs. A chunked answer has no length, and a
+    /// server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function asks for it.
+    async fn completed(&self, mut answer: HttpResponse, mut request: HttpRequest) -> HttpResponse {
+        let Some(ContentRange { first, last, len }) = ContentRange::of(answer.headers()) else {
+            return answer;
+        };
+        if !answer.headers().contains_key(CONTENT_LENGTH) {
+            answer.headers_mut().insert(CONTENT_LENGTH, (last - first + 1).into());
+        }
+        if len.is_none() {
+            *request.method_mut() = Method::HEAD;
+            request.headers_mut().remove(RANGE);
+            let head = HttpService::call(&self.client, request).await;
+            let head = head.ok().filter(|head| head.status().is_success());
+            let len =
+                head.and_then(|head| head.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse::<u64>().ok());
+            let range = len.map(|len| format!("bytes {first}-{last}/{len}"));
+            if let Some(Ok(range)) = range.map(|range| HeaderValue::from_str(&range)) {
+                answer.headers_mut().insert(CONTENT_RANGE, range);
+            }
+        }
+        answer
+    }
+
     /// The answer to a request, after redirects. An answer that is not a success becomes a `Refusal`.
     async fn answer(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let asked = url(&request);
@@ -111,7 +135,7 @@ impl Connection {
             if answer.status().is_success() {
                 // The answer to a range request is read by `Object::request`, which stops at the end of the range.
                 return match (request.headers().contains_key(RANGE), answer.status()) {
-                    (true, StatusCode::PARTIAL_CONTENT) => Ok(answer),
+                    (true, StatusCode::PARTIAL_CONTENT) => Ok(self.completed(answer, request).await),
                     (true, _) => Err(Unusable::WholeObject.into()),
                     (false, _) => whole(answer).await,
                 };

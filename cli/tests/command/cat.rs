@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 
 use b2nd_frame::{FrameBuilder, SpecialValue};
 use b2nd_serde::{Dtype, Meta, Shapes};
 
-use crate::run::{folder, objects, raw_screen, run, screen, snapshot, text};
+use crate::run::{folder, header, npy, objects, raw_screen, run, screen, snapshot, text};
 use b2nd_lab::data;
+use serde_json::json;
 
 #[test]
 fn the_items_are_printed_as_numpy_prints_them() {
@@ -87,8 +89,102 @@ fn a_complex_number_by_itself_is_as_in_python() {
     }
 }
 
+/// Makes the array `a.b2nd` of these items.
+fn write(folder: &Path, descr: &str, shape: &str, items: &[u8]) {
+    let _ = fs::remove_file(folder.join("a.b2nd"));
+    fs::write(folder.join("items.npy"), npy(&header(descr, shape), items)).unwrap();
+    assert!(run(folder, &["convert", "items.npy", "a.b2nd"]).status.success());
+}
+
+#[test]
+fn cat_json_prints_the_stored_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let values = |descr: &str, items: &[u8]| {
+        write(folder.path(), descr, "()", items);
+        objects(&run(folder.path(), &["cat", "--json", "a.b2nd"]))[0]["values"].clone()
+    };
+    assert_eq!(values("'<f2'", &[0xff, 0x7b]), json!(65504.0));
+    assert_eq!(values("'<f4'", &123_456_792_f32.to_le_bytes()), json!(123_456_792.0));
+    assert_eq!(values("'<f4'", &0.1_f32.to_le_bytes()), json!(f64::from(0.1_f32)));
+    assert_eq!(
+        values("'<c8'", &[0.1_f32, 2.0].map(f32::to_le_bytes).concat()),
+        json!([f64::from(0.1_f32), 2.0])
+    );
+    // The text for people has the fewest digits.
+    let output = run(folder.path(), &["cat", "a.b2nd"]);
+    assert_eq!(text(&output.stdout), "(0.1+2j)\n");
+    write(folder.path(), "'<f2'", "()", &[0xff, 0x7b]);
+    let stats = &objects(&run(folder.path(), &["info", "--stats", "--json", "a.b2nd"]))[0]["stats"];
+    assert_eq!((&stats["min"], &stats["mean"]), (&json!(65504.0), &json!(65504.0)));
+}
+
+#[test]
+fn cat_json_prints_bytes_as_text_with_escapes() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "'|S5'", "(5,)", b"Z\xc3\xbcri\xff\\a\0\0C:\\y\0\\x41\0\0\0\0\0\0");
+    let object = objects(&run(folder.path(), &["cat", "--json", "a.b2nd"])).remove(0);
+    assert_eq!(object["values"], json!(["Züri", r"\xff\\a", r"C:\y", r"\\x41", ""]));
+}
+
+#[test]
+fn cat_csv_prints_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = |descr: &str, shape: &str, items: &[u8]| {
+        write(folder.path(), descr, shape, items);
+        let output = run(folder.path(), &["cat", "--csv", "a.b2nd"]);
+        [text(&output.stdout), text(&output.stderr)].concat()
+    };
+    assert_eq!(csv("'|i1'", "(2, 3)", &[1, 2, 3, 4, 5, 255]), "1,2,3\n4,5,-1\n");
+    assert_eq!(csv("'|S4'", "(3,)", b"a\0\0\0b,\"\0b\nc\0"), "a\n\"b,\"\"\"\n\"b\nc\"\n");
+    assert_eq!(csv("'<f4'", "()", &f32::NAN.to_le_bytes()), "NaN\n");
+    assert_eq!(csv("'<M8[D]'", "(2,)", &[i64::MIN, 1].map(i64::to_le_bytes).concat()), "\"\"\n1970-01-02\n");
+    assert_eq!(csv("'|i1'", "(0, 3)", &[]), "");
+    let fields = "[('a', '|b1'), ('b', [('c', '|u1'), ('d', '|i1', (2,))]), ('e', '<c8')]";
+    let item = [&[1, 2, 3, 4][..], &[1.0_f32, -0.5].map(f32::to_le_bytes).concat()].concat();
+    let expected = "a,b.c,b.d.0,b.d.1,e.real,e.imag\ntrue,2,3,4,1.0,-0.5\n";
+    assert_eq!(csv(fields, "(1,)", &item), expected);
+    let refused = "b2nd: a.b2nd: CSV has at most 2 dimensions of items, but there are 3; use --slice\n";
+    assert_eq!(csv("'|i1'", "(1, 1, 1)", &[1]), refused);
+    assert!(csv(fields, "(1, 1)", &item).contains("CSV has at most 1 dimensions of structs"));
+}
+
+#[test]
+fn cat_cuts_the_lists_of_items_with_many_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let cat = |arguments: &[&str]| {
+        let output = run(folder.path(), &[&["cat", "a.b2nd"], arguments].concat());
+        text(&output.stdout).to_owned()
+    };
+    let items: Vec<u8> = (0..2 * 1202_u16).flat_map(u16::to_le_bytes).collect();
+    write(folder.path(), "[('a', '<u2'), ('b', '<u2', (3, 400)), ('c', '<u2')]", "(2,)", &items);
+    // As NumPy prints it: of the first dimension, there are not more than 6.
+    let lists = |start: u16| {
+        let row = |start| {
+            let [a, b, c] = [start, start + 1, start + 2];
+            format!("[{a}, {b}, {c}, ..., {}, {}, {}]", start + 397, start + 398, start + 399)
+        };
+        format!(
+            "({}, [{}, {}, {}], {})",
+            start,
+            row(start + 1),
+            row(start + 401),
+            row(start + 801),
+            start + 1201
+        )
+    };
+    assert_eq!(cat(&[]), format!("[{}\n {}]\n", lists(0), lists(1202)));
+    assert_eq!(cat(&["--slice", "0"]), format!("{}\n", lists(0)));
+    assert_eq!(cat(&["--full"]).matches(", ").count(), 2 * 1201);
+    // 400 items of 3 values.
+    let items: Vec<u8> = (0..1200_u32).map(|number| number.to_le_bytes()[0]).collect();
+    write(folder.path(), "[('a', '|u1'), ('b', '|u1', (2,))]", "(400,)", &items);
+    let edges =
+        "[(0, [1, 2]) (3, [4, 5]) (6, [7, 8]) ... (167, [168, 169])\n (170, [171, 172]) (173, [174, 175])]\n";
+    assert_eq!(cat(&[]), edges);
+}
+
 /// Writes an array of zeros without stored chunks.
-fn write_zeros(path: &std::path::Path, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) {
+fn write_zeros(path: &Path, shape: &[i64], chunkshape: &[i32], blockshape: &[i32]) {
     let shapes = Shapes { shape, chunkshape, blockshape };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(path).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();

@@ -410,3 +410,21 @@ fn a_command_says_which_indexes_are_no_longer_valid() {
     ];
     snapshot("outdated", &transcript(folder.path(), &commands));
 }
+
+/// The value of a vlmetalayer has a codec of its own, so the codec and the filters of the array do not matter.
+#[test]
+fn set_vlmeta_needs_no_codec_and_no_filter_of_the_array() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["peers/plugin_codec.b2nd", "plugins/int_trunc.b2nd"] {
+        let path = folder.path().join("a.b2nd");
+        fs::copy(data().join(name), &path).unwrap();
+        let before = run(folder.path(), &["chunks", "--json", "a.b2nd"]).stdout;
+        let output = run(folder.path(), &["set", "--vlmeta", "unit=\"m\"", "a.b2nd"]);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{name}");
+        let object = objects(&run(folder.path(), &["info", "--json", "--meta", "a.b2nd"])).remove(0);
+        let layers = object["vlmetalayers"].as_array().unwrap();
+        assert!(layers.iter().any(|layer| layer["name"] == "unit" && layer["value"] == "m"), "{name}");
+        assert_eq!(run(folder.path(), &["chunks", "--json", "a.b2nd"]).stdout, before, "{name}");
+        assert_eq!(run(folder.path(), &["check", "--chunks", "a.b2nd"]).status.code(), Some(0), "{name}");
+    }
+}

@@ -227,6 +227,80 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
 }
 
 #[test]
+fn convert_skip_existing_skips_inputs_that_have_a_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    for name in ["a", "b"] {
+        fs::write(folder.path().join(format!("in/{name}.npy")), npy(&header("'|u1'", "(1,)"), b"x")).unwrap();
+    }
+    let convert = |arguments: &[&str]| {
+        let output = run(folder.path(), &[&["convert", "--skip-existing"], arguments].concat());
+        (output.status.code(), text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(convert(&["in/a.npy", "out/a.b2nd"]).0, Some(1), "no folder");
+    assert_eq!(convert(&["--into", "out", "in/a.npy"]).2, "b2nd: 1 file converted\n");
+    fs::write(folder.path().join("out/a.b2nd"), "kept").unwrap();
+    let (status, stdout, stderr) = convert(&["--into", "out", "in"]);
+    assert_eq!((status, stderr.as_str()), (Some(0), "b2nd: 1 file converted, 1 skipped\n"));
+    assert!(stdout.contains("b.npy") && !stdout.contains("a.npy"), "{stdout}");
+    assert_eq!(fs::read(folder.path().join("out/a.b2nd")).unwrap(), b"kept");
+    assert_eq!(
+        convert(&["in/a.npy", "out/a.b2nd"]),
+        (Some(0), String::new(), "b2nd: 0 files converted, 1 skipped\n".into())
+    );
+    let json = run(folder.path(), &["convert", "--skip-existing", "--json", "--into", "out", "in"]);
+    assert_eq!((json.status.code(), text(&json.stdout), text(&json.stderr)), (Some(0), "", ""));
+}
+
+#[test]
+fn convert_names_a_negative_length_of_a_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.npy"), npy(&header("'|u1'", "(1, 2)"), b"xy")).unwrap();
+    let output = run(folder.path(), &["convert", "--chunks", "1,-1", "a.npy", "a.b2nd"]);
+    let message = "b2nd: a.npy: --chunks: -1 is negative; give the number of items along each dimension\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+}
+
+/// A `.npz` as `numpy.savez_compressed` writes it: `np.arange(12, dtype="<i2").reshape(3, 4)` as `x.npy`.
+#[test]
+fn convert_reads_a_compressed_member_of_a_npz() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut npz = b2nd_lab::unhex(concat!(
+        "504b0304140000000800000021009e79e93a5e0000009800000005000000782e6e70799bec17ea1b10c9c850c650ad9e",
+        "925a9c5ca46ea5a06e9369a4aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a0a26",
+        "9a3a0ab50a64032e060646062606660616065606360676060e064e062e066e0600504b01021403140000000800000021",
+        "009e79e93a5e00000098000000050000000000000000000000800100000000782e6e7079504b05060000000001000100",
+        "33000000810000000000"
+    ));
+    let convert = |npz: &[u8], to: &str| {
+        fs::write(folder.path().join("a.npz"), npz).unwrap();
+        run(folder.path(), &["convert", "a.npz:x.npy", to])
+    };
+    assert!(convert(&npz, "a.b2nd").status.success());
+    let cat = run(folder.path(), &["cat", "--csv", "a.b2nd"]);
+    assert_eq!(text(&cat.stdout), "0,1,2,3\n4,5,6,7\n8,9,10,11\n");
+    // A byte of the compressed items.
+    npz[60] ^= 1;
+    let output = convert(&npz, "b.b2nd");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).starts_with("b2nd: a.npz:x.npy: the compressed member "),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn convert_fails_if_there_is_nothing_to_convert() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("in")).unwrap();
+    fs::write(folder.path().join("in/notes.txt"), "none").unwrap();
+    let output = run(folder.path(), &["convert", "--into", "out", "in"]);
+    let message = "b2nd: nothing to convert: no array and no NumPy file found\n";
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), message));
+}
+
+#[test]
 fn all_files_of_a_folder_are_converted_into_another_one() {
     let folder = folder();
     fs::write(folder.path().join("images/c.npy"), npy(&header("'<i4'", "(3, 5)"), &items())).unwrap();

@@ -1,10 +1,12 @@
 //! `b2nd diff` and `b2nd explain`.
 
 use std::fs;
+use std::path::Path;
 
 use crate::run::{header, npy, objects, run, screen, snapshot, text};
-use b2nd_frame::FindingCode;
+use b2nd_frame::{FindingCode, FrameBuilder, SpecialValue};
 use b2nd_lab::{chunk_of_zeros, data, frame_of, stored_chunk};
+use b2nd_serde::{Meta, Shapes};
 use serde_json::json;
 
 #[test]
@@ -87,6 +89,65 @@ fn items_are_compared_by_their_values() {
         screens += &[format!("$ b2nd diff --data {options} {}\n", pair.join(" ")), screen(&output)].concat();
     }
     snapshot("diff_data", &screens);
+}
+
+/// An array of int64 with chunks of 128 MiB, which all repeat a value, except that chunk `other` repeats another.
+fn constant_array(path: &Path, value: i64, other: Option<(u64, i64)>) {
+    let shapes = Shapes { shape: &[1 << 36], chunkshape: &[1 << 24], blockshape: &[1 << 15] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "<i8").unwrap()).create(path).unwrap();
+    if let Some((number, other)) = other {
+        writer.write_repeated(number, &other.to_le_bytes()).unwrap();
+    }
+    if value == 0 {
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
+    } else {
+        while let Some(number) = writer.first_missing() {
+            writer.write_repeated(number, &value.to_le_bytes()).unwrap();
+        }
+    }
+    writer.finish().unwrap().persist().unwrap();
+}
+
+/// Each array has 512 GiB, so the test does not end if the items are decompressed.
+#[test]
+fn diff_data_compares_constant_chunks_without_their_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    constant_array(&path("zeros.b2nd"), 0, None);
+    constant_array(&path("more_zeros.b2nd"), 0, None);
+    constant_array(&path("sevens.b2nd"), 7, Some((3, 8)));
+    constant_array(&path("one.b2nd"), 0, Some((5, 1)));
+    let diff = |pair: [&str; 2]| run(folder.path(), &[&["diff", "--data", "--json"], &pair[..]].concat());
+    assert_eq!(diff(["zeros.b2nd", "more_zeros.b2nd"]).status.code(), Some(0));
+    assert_eq!(diff(["sevens.b2nd", "sevens.b2nd"]).status.code(), Some(0));
+    let data = |pair| objects(&diff(pair))[0]["differences"][0].clone();
+    let expected = json!({ "field": "data", "a": 7, "b": 0, "index": [0], "different": 1_u64 << 36 });
+    assert_eq!(data(["sevens.b2nd", "zeros.b2nd"]), expected);
+    let expected = json!({ "field": "data", "a": 0, "b": 1, "index": [5 << 24], "different": 1 << 24 });
+    assert_eq!(data(["zeros.b2nd", "one.b2nd"]), expected);
+}
+
+/// The chunks use the codec of a plugin, so their items cannot be read.
+#[test]
+fn diff_data_compares_equal_stored_chunks_without_decompression() {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = data().join("peers/plugin_codec.b2nd");
+    let copy = folder.path().join("copy.b2nd");
+    fs::copy(&plugin, &copy).unwrap();
+    let output = run(folder.path(), &["diff", "--data", plugin.to_str().unwrap(), "copy.b2nd"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
+}
+
+#[test]
+fn diff_data_has_no_tolerance_for_bools() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, items) in [("a", [0, 1]), ("b", [1, 1])] {
+        fs::write(folder.path().join("items.npy"), npy(&header("'|b1'", "(2,)"), &items)).unwrap();
+        assert!(run(folder.path(), &["convert", "items.npy", &format!("{name}.b2nd")]).status.success());
+        fs::remove_file(folder.path().join("items.npy")).unwrap();
+    }
+    let output = run(folder.path(), &["diff", "--data", "--tolerance", "1", "a.b2nd", "b.b2nd"]);
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
@@ -212,4 +273,7 @@ fn a_code_is_explained_with_its_cause_and_cure() {
     assert_eq!(objects(&output).len(), names.len());
     let unknown = run(&data(), &["explain", "no-such-code"]);
     assert_eq!(text(&unknown.stderr), "b2nd: there is no code 'no-such-code'; `b2nd explain` lists all\n");
+    let similar = run(&data(), &["explain", "truncted"]);
+    let message = "b2nd: there is no code 'truncted'; did you mean 'truncated'? `b2nd explain` lists all\n";
+    assert_eq!((similar.status.code(), text(&similar.stderr)), (Some(2), message));
 }

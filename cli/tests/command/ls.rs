@@ -148,7 +148,7 @@ fn stats_are_the_ends_and_counts_of_all_items() {
     write("nan.b2nd", "'<f4'", &[f32::NAN; 6].map(f32::to_le_bytes).concat());
     write("big.b2nd", "'>i8'", &[i64::MIN, 0, i64::MAX].map(i64::to_be_bytes).concat());
     write("bool.b2nd", "'|b1'", &[1, 1, 0]);
-    write("text.b2nd", "'|S2'", b"abcd");
+    write("text.b2nd", "'|S2'", b"abc\0\0\0");
     fs::write(folder.path().join("damaged.b2nd"), {
         let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
         // Damages the item size in the header of the first chunk.
@@ -166,13 +166,108 @@ fn stats_are_the_ends_and_counts_of_all_items() {
     let objects = objects(&run(folder.path(), &["ls", "--stats", "--json"]));
     let stats: BTreeMap<_, _> =
         objects.iter().map(|object| (object["path"].as_str().unwrap(), &object["stats"])).collect();
-    let ends = |min: Value, max: Value, [nan, infinite, zeros]: [u64; 3]| json!({ "min": min, "max": max, "nan": nan, "infinite": infinite, "zeros": zeros });
-    assert_eq!(*stats["floats.b2nd"], ends(json!(-2.5), json!(0.1), [11, 2, 9]));
-    assert_eq!(*stats["nan.b2nd"], ends(json!(null), json!(null), [6, 0, 0]));
-    assert_eq!(*stats["big.b2nd"], ends(json!(i64::MIN), json!(i64::MAX), [0, 0, 1]));
-    assert_eq!(*stats["bool.b2nd"], ends(json!(false), json!(true), [0, 0, 1]));
-    assert!(stats["text.b2nd"].is_null() && stats["damaged.b2nd"].is_null());
+    let finite = |min: Value,
+                  max: Value,
+                  [mean, std]: [f64; 2],
+                  [nan, infinite, zeros]: [u64; 3],
+                  first: Value| {
+        json!({ "min": min, "max": max, "mean": mean, "std": std, "nan": nan, "infinite": infinite, "zeros": zeros, "first_nan": first })
+    };
+    // The numbers are those of NumPy, of the finite items.
+    let floats = finite(
+        json!(-2.5),
+        json!(0.1),
+        [-0.218_181_818_046_353_1, 0.722_140_985_813_705_2],
+        [11, 2, 9],
+        json!([9]),
+    );
+    assert_near(stats["floats.b2nd"], &floats);
+    let none = json!({ "min": null, "max": null, "mean": null, "std": null, "nan": 6, "infinite": 0, "zeros": 0, "first_nan": [0] });
+    assert_eq!(*stats["nan.b2nd"], none);
+    let (big, std) = (i64::MAX, 7.530_851_732_716_321e18);
+    assert_near(stats["big.b2nd"], &finite(json!(i64::MIN), json!(big), [0.0, std], [0, 0, 1], json!(null)));
+    assert_near(
+        stats["bool.b2nd"],
+        &finite(json!(false), json!(true), [2.0 / 3.0, 0.471_404_520_8], [0, 0, 1], json!(null)),
+    );
+    let texts = json!({ "min": null, "max": null, "mean": null, "std": null, "nan": 0, "infinite": 0, "zeros": 1, "first_nan": null, "lengths": [0, 2] });
+    assert_eq!(*stats["text.b2nd"], texts);
+    assert!(stats["damaged.b2nd"].is_null());
     assert!(objects.iter().all(|object| crate::json::schema().is_valid(object)));
+}
+
+/// Compares two JSON objects. Floats are equal if they differ by at most a billionth.
+fn assert_near(found: &Value, expected: &Value) {
+    let (found, expected) = (found.as_object().unwrap(), expected.as_object().unwrap());
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, found) in found {
+        let numbers = [found, &expected[name]].map(Value::as_f64);
+        match numbers {
+            [Some(a), Some(b)] => assert!((a - b).abs() <= 1e-9 * b.abs(), "{name}: {a}, {b}"),
+            _ => assert_eq!(*found, expected[name], "{name}"),
+        }
+    }
+}
+
+#[test]
+fn stats_of_complex_numbers_dates_and_durations_are_those_of_numpy() {
+    let folder = tempfile::tempdir().unwrap();
+    let stats = |descr: &str, items: &[u8], shape: &str| {
+        fs::write(folder.path().join("items.npy"), npy(&header(descr, shape), items)).unwrap();
+        let _ = fs::remove_file(folder.path().join("a.b2nd"));
+        assert!(run(folder.path(), &["convert", "items.npy", "a.b2nd"]).status.success());
+        let object = objects(&run(folder.path(), &["info", "--stats", "--json", "a.b2nd"])).remove(0);
+        assert!(crate::json::schema().is_valid(&object), "{object}");
+        object["stats"].clone()
+    };
+    let bytes = |items: &[i64]| items.iter().copied().flat_map(i64::to_le_bytes).collect::<Vec<u8>>();
+    let complex: Vec<u8> = [1.0, 2.0, 3.0, -2.0, f64::NAN, 0.0].map(f64::to_le_bytes).concat();
+    assert_eq!(
+        stats("'<c16'", &complex, "(3,)"),
+        json!({ "min": null, "max": null, "mean": [2.0, 0.0], "std": 5_f64.sqrt(), "nan": 1, "infinite": 0, "zeros": 0, "first_nan": [2] })
+    );
+    assert_eq!(
+        stats("'<M8[D]'", &bytes(&[20_000, i64::MIN, -1, i64::MIN]), "(2, 2)"),
+        json!({ "min": "1969-12-31", "max": "2024-10-04", "mean": null, "std": null, "nan": 2, "infinite": 0, "zeros": 0, "first_nan": [0, 1] })
+    );
+    assert_eq!(
+        stats("'<m8[s]'", &bytes(&[1, 3, 0, 4]), "(4,)"),
+        json!({ "min": 0, "max": 4, "mean": 2.0, "std": 2.5_f64.sqrt(), "nan": 0, "infinite": 0, "zeros": 1, "first_nan": null })
+    );
+    let texts: Vec<u8> = "äb\0abc".chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    assert_eq!(stats("'<U3'", &texts, "(2,)")["lengths"], json!([2, 3]));
+    // Numbers far from 0, whose squares have no digits left for their distances.
+    let far = stats("'<i8'", &bytes(&[1_000_000_000_000_001, 1_000_000_000_000_003]), "(2,)");
+    assert_eq!((&far["mean"], &far["std"]), (&json!(1_000_000_000_000_002.0), &json!(1.0)));
+}
+
+#[test]
+fn info_values_counts_each_value_up_to_a_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let convert = |descr: &str, shape: &str, items: &[u8]| {
+        fs::write(folder.path().join("items.npy"), npy(&header(descr, shape), items)).unwrap();
+        let _ = fs::remove_file(folder.path().join("a.b2nd"));
+        let arguments = ["convert", "--chunks", "4", "--blocks", "2", "items.npy", "a.b2nd"];
+        assert!(run(folder.path(), &arguments).status.success());
+    };
+    let values = |option: &str| {
+        let object = objects(&run(folder.path(), &["info", option, "--json", "a.b2nd"])).remove(0);
+        assert!(crate::json::schema().is_valid(&object), "{object}");
+        object["stats"]["values"].clone()
+    };
+    // The first two chunks are constant.
+    convert("'|i1'", "(14,)", &[0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 255, 2, 0, 2]);
+    let count = |value: Value, count: u64| json!({ "value": value, "count": count });
+    let labels = [(-1, 1), (0, 5), (2, 2), (9, 6)].map(|(value, number)| count(json!(value), number));
+    assert_eq!(values("--values"), json!(labels));
+    assert_eq!((values("--values=4"), values("--values=3")), (json!(labels), json!(null)));
+    let page = run(folder.path(), &["info", "--values", "a.b2nd"]);
+    let lines = "value   : -1, 1 times\nvalue   : 0, 5 times\nvalue   : 2, 2 times\nvalue   : 9, 6 times\n";
+    assert!(text(&page.stdout).contains(lines), "{}", text(&page.stdout));
+    convert("'|S1'", "(3,)", b"bab");
+    assert_eq!(values("--values").as_array().unwrap().len(), 2);
+    convert("'<f4'", "(1,)", &[0; 4]);
+    assert_eq!(values("--values"), json!(null));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use b2nd_frame::FrameBuilder;
 use b2nd_serde::{Meta, Shapes};
 
-use crate::run::{b2nd, objects, text};
+use crate::run::{b2nd, objects, run, text};
 use crate::server::{Answer, Objects, Server, answer, refusal};
 use b2nd_lab::data;
 
@@ -272,6 +272,36 @@ fn failing_server() -> Server {
             _ => answer(&[("bucket/a.b2nd".into(), array())].into(), 100, path, range),
         }
     })
+}
+
+/// RFC 9110 allows both: an answer without a length, and a range of an object of unknown length.
+#[test]
+fn answers_without_lengths_are_read() {
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let server = Server::start(move |path, range| {
+        let length = file.len();
+        let Some((first, last)) = range else {
+            return Answer::Raw(format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n").into());
+        };
+        let last = last.min(length - 1);
+        let part = &file[first..=last];
+        let total = if path.contains("star") { "*".into() } else { length.to_string() };
+        let (coding, body) = if path.contains("chunked") {
+            let chunk = [format!("{:x}\r\n", part.len()).as_bytes(), part, b"\r\n0\r\n\r\n"].concat();
+            ("Transfer-Encoding: chunked".into(), chunk)
+        } else {
+            (format!("Content-Length: {}", part.len()), part.to_vec())
+        };
+        let range = format!("Content-Range: bytes {first}-{last}/{total}");
+        let head = format!("HTTP/1.1 206 Part\r\n{coding}\r\n{range}\r\nConnection: close\r\n\r\n");
+        Answer::Raw([head.into_bytes(), body].concat())
+    });
+    for name in ["star.b2nd", "chunked.b2nd", "star_chunked.b2nd"] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = run(folder.path(), &["cat", &format!("http://{}/{name}", server.host)]);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""), "{name}");
+        assert!(text(&output.stdout).starts_with("[[ 0  1"), "{name}: {}", text(&output.stdout));
+    }
 }
 
 #[test]

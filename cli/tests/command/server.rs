@@ -29,6 +29,8 @@ pub(crate) enum Answer {
     Half(Vec<u8>),
     /// A status, an additional header, the start of the body, and the bytes that are repeated without end.
     Endless(u16, &'static str, &'static str, &'static [u8]),
+    /// All bytes of an answer, with its status line. The connection ends with it.
+    Raw(Vec<u8>),
     Silence,
 }
 
@@ -197,6 +199,10 @@ fn serve(
                 while sent.is_ok() && taken.fetch_add(again.len() as u64, Ordering::SeqCst) < LONGEST {
                     sent = stream.write_all(&again);
                 }
+                return;
+            }
+            Answer::Raw(bytes) => {
+                let _ = stream.write_all(&bytes);
                 return;
             }
             Answer::Silence => return thread::sleep(Duration::from_secs(3600)),

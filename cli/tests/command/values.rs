@@ -173,3 +173,46 @@ fn no_command_needs_more_memory_than_the_bytes_that_it_reads_allow() {
         assert!(output.status.code().is_some_and(|code| code < 2), "{arguments:?}: {}", text(&output.stderr));
     }
 }
+
+#[test]
+fn info_meta_with_a_name_writes_a_value_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let text_of_3_mib = long(0xdb, 3 * MIB, iter::repeat_n(b'x', 3 * MIB));
+    let layers: [(&str, &[u8]); 2] =
+        [("long", &stored_chunk(&text_of_3_mib)), ("zeros", &chunk_of_zeros(1 << 28))];
+    fs::write(folder.path().join("frame"), frame_of(&[("short", b"\xa2ab")], &layers)).unwrap();
+    let info = |name: &str, options: &[&str]| {
+        let output = run(folder.path(), &[&["info", &format!("--meta={name}"), "frame"], options].concat());
+        (output.status.code(), output.stdout, text(&output.stderr).to_owned())
+    };
+    assert_eq!(info("long", &[]), (Some(0), text_of_3_mib, String::new()));
+    let (_, json, _) = info("long", &["--json"]);
+    assert_eq!(json.len(), 3 * MIB + 3, "two quotes and a line break");
+    assert_eq!(info("short", &["--json"]).1, b"\"ab\"\n");
+    assert_eq!(info("zeros", &[]).1.len(), 1 << 28);
+    let unknown = "b2nd: frame: no metalayer 'none'; `b2nd info` lists them\n";
+    assert_eq!(info("none", &[]), (Some(1), Vec::new(), unknown.into()));
+    assert_eq!(run(folder.path(), &["info", "--meta=short", "frame", "frame"]).status.code(), Some(2));
+}
+
+/// `stores/make.py` writes the store and the table.
+#[test]
+fn info_shows_the_attributes_of_groups_and_cat_names_deleted_rows() {
+    let stores = b2nd_lab::data().join("stores");
+    let page = run(&stores, &["info", "attributes.b2z"]);
+    let lines = "attr    : / scale = [1,2,4]\nattr    : /img unit = \"µm\"\n";
+    assert!(text(&page.stdout).contains(lines), "{}", text(&page.stdout));
+    let object = objects(&run(&stores, &["info", "--json", "attributes.b2z"])).remove(0);
+    assert!(schema().is_valid(&object), "{object}");
+    let expected = json!([
+        { "key": "/", "name": "scale", "value": [1, 2, 4] },
+        { "key": "/img", "name": "unit", "value": "µm" },
+    ]);
+    assert_eq!(object["attributes"], expected);
+    let column = run(&stores, &["cat", "deleted_rows.b2z:_cols/number.b2nd"]);
+    let note = "b2nd: deleted_rows.b2z:_cols/number.b2nd: of the 6 items, 2 belong to deleted or unused rows of the table; _valid_rows is true for its rows\n";
+    assert_eq!(
+        (column.status.code(), text(&column.stdout), text(&column.stderr)),
+        (Some(0), "[0 1 2 3 4 5]\n", note)
+    );
+}

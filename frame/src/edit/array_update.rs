@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 
-use b2nd_chunk::{Codec, Compressor, SpecialValue};
+use b2nd_chunk::{Codec, SpecialValue};
 use b2nd_serde::geometry::Chunk;
 use b2nd_serde::{Geometry, Layout, Meta, to_vec};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::chunk_file;
 use crate::edit::change::no_array;
 use crate::edit::commit::{Commit, Committed};
 use crate::edit::old_chunks::{OldChunks, check_count, entry_value};
-use crate::edit::pending_chunks::PendingChunks;
+use crate::edit::pending_chunks::{LazyCompressor, PendingChunks};
 use crate::edit::rewritten::section;
 use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
@@ -127,7 +127,7 @@ pub struct ArrayUpdate {
     frame: Frame<()>,
     state: FrameState,
     lock: WriterLock,
-    compressor: Compressor,
+    compressor: LazyCompressor,
     typesize: usize,
     /// The array's metalayer with the new shape.
     meta: Meta,
@@ -152,7 +152,7 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
-    ///   [`Rewrite`](crate::Rewrite) converts), or a codec or filters that this crate cannot apply.
+    ///   [`Rewrite`](crate::Rewrite) converts).
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
@@ -207,7 +207,6 @@ impl ArrayUpdate {
         if params.codec == Codec::LZ4HC {
             params.codec = Codec::LZ4;
         }
-        let compressor = Compressor::new(params).map_err(Error::unsupported)?;
         check_count(sizes.nchunks, frame.header().frame_len)?;
         let layers = frame.read_trailer()?;
         let layers = layers.vlmetalayers().iter();
@@ -219,7 +218,7 @@ impl ArrayUpdate {
             state: FrameState::of(&frame)?,
             frame: frame.map_reader(drop),
             lock,
-            compressor,
+            compressor: LazyCompressor::new(params),
             typesize,
             meta,
             origins: (0..geometry.nchunks()).collect(),
@@ -249,8 +248,8 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
     /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
-    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. After
-    /// an error, nothing is changed.
+    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also if
+    /// this crate cannot apply the codec or a filter. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -479,8 +478,9 @@ impl ArrayUpdate {
         place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }
 
-    /// Fails if the items must not change.
-    fn check_refusal(&self) -> Result<(), Error> {
+    /// Fails if the items must not or cannot change.
+    fn check_refusal(&mut self) -> Result<(), Error> {
+        self.compressor.get()?;
         self.refusal.as_ref().map_or(Ok(()), |why| Err(Error::unsupported(why)))
     }
 
@@ -685,7 +685,7 @@ impl fmt::Debug for ArrayUpdate {
 fn write_changed<W: Write + Seek>(
     writer: &mut FrameWriter<W>,
     pending: &mut PendingChunks,
-    compressor: &mut Compressor,
+    compressor: &mut LazyCompressor,
 ) -> Result<(), Error> {
     pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
     writer.fill_missing(SpecialValue::Zeros)

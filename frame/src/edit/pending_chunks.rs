@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use b2nd_chunk::{Compressor, Decompressor};
+use b2nd_chunk::{CParams, Compressor, Decompressor};
 
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
@@ -87,7 +87,7 @@ impl PendingChunks {
         number: u64,
         items: Vec<u8>,
         is_complete: bool,
-        compressor: &mut Compressor,
+        compressor: &mut LazyCompressor,
     ) -> Result<(), Error> {
         if is_complete {
             self.insert_compressed(number, compressed(&items, compressor)?);
@@ -110,7 +110,7 @@ impl PendingChunks {
 
     /// Compresses the open chunks that were written first, until there is room for more bytes of open chunks. No item
     /// changes.
-    pub(super) fn make_room(&mut self, nbytes: usize, compressor: &mut Compressor) -> Result<(), Error> {
+    pub(super) fn make_room(&mut self, nbytes: usize, compressor: &mut LazyCompressor) -> Result<(), Error> {
         while self.open_nbytes.saturating_add(nbytes) > MAX_OPEN {
             let Some((_, &number)) = self.open.first_key_value() else { break };
             let Some(items) = self.open_mut(number) else { break };
@@ -141,7 +141,7 @@ impl PendingChunks {
     /// Passes each chunk to `receive`, compressed, in the order of the numbers.
     pub(super) fn each_compressed(
         &self,
-        compressor: &mut Compressor,
+        compressor: &mut LazyCompressor,
         mut receive: impl FnMut(u64, &[u8]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         for (&number, chunk) in &self.chunks {
@@ -177,9 +177,29 @@ impl PendingChunks {
     }
 }
 
-fn compressed(items: &[u8], compressor: &mut Compressor) -> Result<Vec<u8>, Error> {
+/// A compressor that is made when items are changed. The codec or filters of the array may be unsupported, which matters
+/// only to them: a vlmetalayer has its own codec.
+pub(super) struct LazyCompressor {
+    params: CParams,
+    compressor: Option<Compressor>,
+}
+
+impl LazyCompressor {
+    pub(super) fn new(params: CParams) -> Self {
+        Self { params, compressor: None }
+    }
+
+    pub(super) fn get(&mut self) -> Result<&mut Compressor, Error> {
+        match &mut self.compressor {
+            Some(compressor) => Ok(compressor),
+            none => Ok(none.insert(Compressor::new(self.params).map_err(Error::unsupported)?)),
+        }
+    }
+}
+
+fn compressed(items: &[u8], compressor: &mut LazyCompressor) -> Result<Vec<u8>, Error> {
     let mut chunk = Vec::new();
-    compressor.compress_into(items, &mut chunk).map_err(Error::too_large)?;
+    compressor.get()?.compress_into(items, &mut chunk).map_err(Error::too_large)?;
     chunk.shrink_to_fit();
     Ok(chunk)
 }

@@ -63,6 +63,9 @@ pub struct ZipMember {
     len: u64,
     content: MemberContent,
     crc32: u32,
+    /// The number of bytes of the member after decompression.
+    content_len: u64,
+    is_deflated: bool,
     /// The offset of the member's record in the directory, and the offset of the member's local header. Both count from
     /// the start of the zip file.
     record: u64,
@@ -158,6 +161,33 @@ impl ZipMember {
     #[expect(clippy::len_without_is_empty, reason = "an empty member is of no interest")]
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// The number of bytes of the member outside of the zip file. If it is not compressed, this is its length.
+    ///
+    /// ```
+    /// use b2nd_frame::zip_members;
+    ///
+    /// let members = zip_members(std::fs::File::open("tests/data/tree.b2z")?)?;
+    /// assert!(members.iter().all(|member| !member.is_deflated() && member.content_len() == member.len()));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn content_len(&self) -> u64 {
+        self.content_len
+    }
+
+    /// Whether the member is compressed with deflate, the usual method of zip files, and not encrypted. Then a
+    /// decompressor for deflate gets its content from the [`len`](Self::len) bytes at its [`offset`](Self::offset).
+    #[must_use]
+    pub fn is_deflated(&self) -> bool {
+        self.is_deflated && matches!(self.content, MemberContent::Compressed)
+    }
+
+    /// The CRC-32 of the content that the directory of the zip file records.
+    #[must_use]
+    pub fn crc32(&self) -> u32 {
+        self.crc32
     }
 
     /// The content of the member. [`MemberContent`] lists the cases.
@@ -398,7 +428,10 @@ fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMe
         }
         let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
         let is_stored = entry.compression_method() == CompressionMethod::STORE;
-        let is_readable = is_stored && !entry.flags().is_encrypted();
+        let is_encrypted = entry.flags().is_encrypted();
+        let is_readable = is_stored && !is_encrypted;
+        let is_deflated = entry.compression_method() == CompressionMethod::DEFLATE && !is_encrypted;
+        let content_len = entry.uncompressed_size_hint();
         let (crc32, record, local) =
             (entry.crc32(), entry.central_directory_offset(), entry.local_header_offset());
         let (offset, end, content) =
@@ -412,7 +445,18 @@ fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMe
                 }
             };
         let len = end.saturating_sub(offset);
-        members.push(ZipMember { name, offset, len, content, crc32, record, local, directory });
+        members.push(ZipMember {
+            name,
+            offset,
+            len,
+            content,
+            crc32,
+            content_len,
+            is_deflated,
+            record,
+            local,
+            directory,
+        });
     }
     refuse_overlaps(&mut members, archive.directory_offset());
     Ok(members)

@@ -318,8 +318,11 @@ pub(crate) fn is_swapped<T: Item>(
         return if is_bytes { Ok(false) } else { Err(Error::invalid_input(why)) };
     };
     let found = dtype.item_size();
-    if !T::has_kind(dtype.kind()) || found != size {
-        let fitting = type_of(dtype).map_or_else(|| format!("[u8; {found}]"), Into::into);
+    let fitting = type_of(dtype);
+    // Numbers without a Rust type, such as a long double, are read as raw bytes.
+    let is_raw = fitting.is_none() && T::has_kind(&Kind::Void);
+    if !(T::has_kind(dtype.kind()) || is_raw) || found != size {
+        let fitting = fitting.map_or_else(|| format!("[u8; {found}]"), Into::into);
         let is_wider = how == "read as" && T::NARROWER.contains(&fitting.as_str());
         let or = if is_wider { ", or `read_as`" } else { "" };
         return Err(Error::invalid_input(format_args!(

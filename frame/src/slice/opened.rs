@@ -53,8 +53,12 @@ impl Opened {
     pub(crate) fn new<R>(frame: &Frame<R>) -> Result<Self, Error> {
         let kind = frame.kind();
         if let Some(action) = kind.action() {
+            let why = match kind {
+                ObjectKind::Proxy => "is a cache, which may lack a part of it",
+                _ => "is not here",
+            };
             return Err(Error::unsupported(format_args!(
-                "the data of this {kind} is not here: a reader must {action}"
+                "the data of this {kind} {why}: a reader must {action}"
             )));
         }
         let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);

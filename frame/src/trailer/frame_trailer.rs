@@ -340,6 +340,38 @@ impl Vlmetalayer {
         value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
     }
 
+    /// Writes the value as `MessagePack` bytes, decompressed block by block. Unlike [`value`](Self::value), it has no limit:
+    /// a few bytes can become 2 GiB.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged. [`ErrorKind::Io`](crate::ErrorKind::Io)
+    /// if `out` fails.
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// let trailer = Frame::open("tests/data/vlmetalayers.b2nd")?.trailer()?;
+    /// let mut value = Vec::new();
+    /// trailer.vlmetalayer("unit").expect("a unit").write_value(&mut value)?;
+    /// assert_eq!(value, b"\xa6kelvin");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[cfg(feature = "decompress")]
+    pub fn write_value(&self, mut out: impl std::io::Write) -> Result<(), Error> {
+        let chunk = self.chunk();
+        let damaged = |reason: String| Error::decode(self.name(), reason);
+        let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
+        let (mut decompressor, mut block) = (b2nd_chunk::Decompressor::new(), Vec::new());
+        for number in 0..header.nblocks().unwrap_or_default() {
+            block.resize(header.block_len(number).unwrap_or_default(), 0);
+            let length = decompressor.decompress_block(chunk, number, &mut block);
+            let length = length.map_err(|error| damaged(error.to_string()))?;
+            out.write_all(block.get(..length).unwrap_or_default()).map_err(Error::writing)?;
+        }
+        Ok(())
+    }
+
     /// Deserializes the value as `T`. Bytes after the `MessagePack` value are ignored.
     ///
     /// The memory that this takes depends on `T`: if `T` is a `Vec`, each byte of the value can become an item, and an

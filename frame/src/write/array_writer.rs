@@ -209,6 +209,9 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// The errors of [`write`](Self::write), and the first error of `read`. After an error or panic of `read`, the array
     /// cannot be finished.
     ///
+    /// The error type `E` of `read` is any type into which an [`Error`] converts. If `read` ends with `Ok(())`, the
+    /// compiler does not know this type, so name it: `Ok::<(), Error>(())`.
+    ///
     /// ```
     /// use std::io::Cursor;
     /// use b2nd_frame::{Array, Frame, FrameBuilder};

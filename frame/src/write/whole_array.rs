@@ -76,6 +76,12 @@ impl FrameBuilder {
         array: ArrayView<'_, T, D>,
     ) -> Result<Frame<File>, Error> {
         let whole: Vec<Range<u64>> = array.shape().iter().map(|&items| 0..items as u64).collect();
+        let shape = self.0.meta.shape();
+        if !shape.iter().map(|&items| items.unsigned_abs()).eq(whole.iter().map(|range| range.end)) {
+            let found = array.shape();
+            let why = format!("the metalayer has shape {shape:?}, but the array has shape {found:?}");
+            return Err(Error::invalid_input(why));
+        }
         let mut writer = self.create(path)?.into_array_writer()?;
         writer.write_array(&whole, array)?;
         writer.finish()?.persist()

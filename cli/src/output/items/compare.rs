@@ -67,7 +67,12 @@ impl<'d> Comparison<'d> {
                 a.zip(b).all(|(a, b)| self.are_equal(a_dtype, a, b_dtype, b))
             }
             _ => match (numbers(a_dtype, a), numbers(b_dtype, b)) {
-                (Some(a), Some(b)) => a.into_iter().zip(b).all(|(a, b)| a.is_within(b, self.tolerance)),
+                (Some(a), Some(b)) => {
+                    // True and false are not 1 apart: they have no distance.
+                    let is_bool = [a_dtype, b_dtype].iter().any(|dtype| matches!(dtype.kind(), Kind::Bool));
+                    let tolerance = if is_bool { 0.0 } else { self.tolerance };
+                    a.into_iter().zip(b).all(|(a, b)| a.is_within(b, tolerance))
+                }
                 // These items are not numbers, but for example texts or times. With the same dtype, they are not equal,
                 // because their bytes differ. With different dtypes, such as another width or byte order, they are
                 // equal if they have the same text.

@@ -6,18 +6,43 @@ use half::f16;
 /// The most digits after the point in an array, as in NumPy.
 const PRECISION: usize = 8;
 
-/// Writes a number with the fewest digits that identify it as an `f32`, and reads these digits as an `f64`: the `f32`
-/// 0.1 becomes 0.1, not 0.10000000149011612.
-pub(super) fn of_f32(number: f32) -> f64 {
-    number.to_string().parse().unwrap_or(number.into())
+/// A float of an item, in the width in which it is stored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Float {
+    Half(f16),
+    Single(f32),
+    Double(f64),
 }
 
-/// Writes a number with the fewest digits that identify it as an `f16`, and reads these digits as an `f64`. The
-/// `Display` text of an `f16` cannot be used, because it has the digits of an `f32`.
-pub(super) fn of_f16(number: f16) -> f64 {
-    let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
-    let mut floats = texts.filter_map(|text| text.parse().ok());
-    floats.find(|&float| f16::from_f64(float) == number).unwrap_or(number.to_f64())
+impl Float {
+    /// The stored number.
+    pub(super) fn exact(self) -> f64 {
+        match self {
+            Self::Half(number) => number.to_f64(),
+            Self::Single(number) => number.into(),
+            Self::Double(number) => number,
+        }
+    }
+
+    /// The number that people read: the fewest digits that identify the stored number in its width. The `f32` 0.1 becomes
+    /// 0.1, not 0.10000000149011612.
+    pub(super) fn shortest(self) -> f64 {
+        match self {
+            // The `Display` text of an `f16` cannot be used, because it has the digits of an `f32`.
+            Self::Half(number) => {
+                let texts = (0..5).map(|digits| format!("{number:.digits$e}", number = number.to_f64()));
+                let mut floats = texts.filter_map(|text| text.parse().ok());
+                floats.find(|&float| f16::from_f64(float) == number).unwrap_or(number.to_f64())
+            }
+            Self::Single(number) => number.to_string().parse().unwrap_or(number.into()),
+            Self::Double(number) => number,
+        }
+    }
+}
+
+/// The number with 6 significant digits.
+pub(super) fn rounded(float: f64) -> f64 {
+    format!("{float:.5e}").parse().unwrap_or(float)
 }
 
 /// The text of a float that is printed alone. Python prints the same text.

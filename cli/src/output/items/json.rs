@@ -1,10 +1,12 @@
 //! Items as JSON.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use b2nd_serde::dtype::Dtype;
 use serde::{Serialize, Serializer};
 
+use super::float::Float;
 use super::time::datetime;
 use super::value::Value;
 use crate::output::json;
@@ -87,14 +89,15 @@ impl Serialize for Value<'_> {
         match self {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Integer(value) => serializer.serialize_i128(*value),
-            &Self::Float(float) => Float(float).serialize(serializer),
-            &Self::Complex(real, imaginary) => [real, imaginary].map(Float).serialize(serializer),
+            Self::Float(float) => float.serialize(serializer),
+            Self::Complex(real, imaginary) => [real, imaginary].serialize(serializer),
             // NaT is null, because JSON has no such value.
             Self::Datetime(None, _) | Self::Timedelta(None) => serializer.serialize_none(),
             &Self::Datetime(Some(count), unit) => serializer.serialize_str(&datetime(count, unit)),
             // Only the count is written: the unit is in the dtype, which is another field of the JSON object.
             Self::Timedelta(Some(count)) => serializer.serialize_i64(*count),
-            Self::Bytes(bytes) | Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
+            Self::Bytes(bytes) => serializer.serialize_str(&text_of_bytes(bytes)),
+            Self::Void(bytes) => serializer.serialize_str(&hex(bytes)),
             Self::Str(text) => serializer.serialize_str(text),
             Self::Struct(fields) => serializer.collect_map(fields.values()),
             Self::List(list) => serializer.collect_seq(list.values()),
@@ -102,12 +105,26 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// A float as JSON: a number. NaN and infinities become strings, because JSON has no such numbers.
-struct Float(f64);
+/// The text of an item of dtype `S`. If its bytes are not UTF-8, each byte outside of UTF-8 is written as `\xNN`, and a
+/// backslash as `\\`. So that a reader can tell such a text from others, a text with `\x` is written in the same way.
+fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) if !text.contains("\\x") => text.into(),
+        _ => {
+            let mut text = String::new();
+            for chunk in bytes.utf8_chunks() {
+                text += &chunk.valid().replace('\\', "\\\\");
+                text.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+            }
+            text.into()
+        }
+    }
+}
 
+/// A float as JSON: the stored number. NaN and infinities become strings, because JSON has no such numbers.
 impl Serialize for Float {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
+        match self.exact() {
             float if float.is_nan() => serializer.serialize_str("NaN"),
             f64::INFINITY => serializer.serialize_str("Infinity"),
             f64::NEG_INFINITY => serializer.serialize_str("-Infinity"),

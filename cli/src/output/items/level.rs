@@ -3,6 +3,7 @@
 use b2nd_serde::dtype::{Dtype, Kind};
 use serde::Deserialize;
 
+use super::float::Float;
 use super::value::Value;
 use crate::text::clean;
 
@@ -101,7 +102,7 @@ impl LevelRange {
     pub(crate) fn texts(&self) -> Option<[String; 2]> {
         let text = |(level, item): &(Level, Vec<u8>)| {
             let value = match (self.dtype.kind(), *level) {
-                (Kind::Complex, Level::Float(magnitude)) => Value::Float(magnitude),
+                (Kind::Complex, Level::Float(magnitude)) => Value::Float(Float::Double(magnitude)),
                 _ => Value::read(&self.dtype, item),
             };
             clean(&value.scalar())

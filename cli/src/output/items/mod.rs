@@ -1,4 +1,4 @@
-//! The items of an array, as text, as JSON and as a NumPy file.
+//! The items of an array, as text, as JSON, as CSV and as a NumPy file.
 
 mod float;
 mod time;
@@ -8,14 +8,17 @@ mod value;
 mod compare;
 mod json;
 mod level;
+
+mod csv;
 mod npy;
 mod numpy;
 mod stats;
 
 pub(crate) use compare::Comparison;
+pub(crate) use csv::CsvWriter;
 pub(crate) use json::ValueWriter;
 pub(crate) use level::LevelRange;
 pub(crate) use npy::{Item, npy_header, why_too_many_lists};
-pub(crate) use numpy::{Edges, MAX_WHOLE, write_array};
-pub(crate) use stats::{Number, Stats};
-pub(crate) use value::Value;
+pub(crate) use numpy::{Edges, write_array};
+pub(crate) use stats::{Number, Stats, ValueCount, ValueCounts};
+pub(crate) use value::{EDGE_LEN, Value};

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use b2nd_serde::dtype::{Dtype, Kind};
 
 use super::float::FloatFormat;
-use super::value::Value;
+use super::value::{EDGE_LEN, ListText, Value, value_count};
 
-/// NumPy's default `threshold`. If an array has more items, only the edges are printed.
-pub(crate) const MAX_WHOLE: u64 = 1000;
+/// NumPy's default `threshold`. If an array has more values, only the edges are printed. NumPy counts the items. A struct
+/// with subarrays has any number of values, so here they are counted.
+const MAX_WHOLE: u64 = 1000;
 
 /// NumPy's default `linewidth`.
 const WIDTH: usize = 75;
@@ -16,29 +17,47 @@ const WIDTH: usize = 75;
 /// The printed part of an array.
 pub(crate) struct Edges {
     /// The shape of the whole array.
-    pub(crate) shape: Vec<usize>,
+    shape: Vec<usize>,
     /// Whether only the edges are printed.
     pub(crate) is_summary: bool,
+    /// Whether only the ends of the lists in an item are printed.
+    cuts_lists: bool,
 }
 
 impl Edges {
-    /// NumPy's default `edgeitems`: the number of items at each end of a dimension.
-    pub(crate) const LEN: usize = 3;
+    /// The edges of an array of `count` items; the whole array if it has at most `MAX_WHOLE` values.
+    pub(crate) fn new(shape: Vec<usize>, count: u64, dtype: &Dtype) -> Self {
+        let values = value_count(dtype);
+        Self {
+            shape,
+            is_summary: count.saturating_mul(values) > MAX_WHOLE,
+            cuts_lists: count > 0 && values > MAX_WHOLE,
+        }
+    }
+
+    /// The whole array.
+    pub(crate) fn whole(shape: Vec<usize>) -> Self {
+        Self { shape, is_summary: false, cuts_lists: false }
+    }
+
+    fn lists(&self) -> ListText {
+        if self.cuts_lists { ListText::Ends } else { ListText::Whole }
+    }
 
     /// Whether only the ends of a dimension of this length are printed.
     fn cuts(&self, length: usize) -> bool {
-        self.is_summary && length > 2 * Self::LEN
+        self.is_summary && length > 2 * EDGE_LEN
     }
 
     /// The number of printed items along a dimension of this length.
     fn shown(&self, length: usize) -> usize {
-        if self.cuts(length) { 2 * Self::LEN } else { length }
+        if self.cuts(length) { 2 * EDGE_LEN } else { length }
     }
 
     /// The items and the ellipsis, in the order in which they are printed along a dimension of this length. An item is
     /// given by its position among the printed items. The ellipsis between the edges is `None`.
     fn indices(&self, length: usize) -> impl Iterator<Item = Option<usize>> {
-        let ellipsis = self.cuts(length).then_some(Self::LEN);
+        let ellipsis = self.cuts(length).then_some(EDGE_LEN);
         (0..self.shown(length)).flat_map(move |index| {
             let gap = (ellipsis == Some(index)).then_some(None);
             gap.into_iter().chain([Some(index)])
@@ -54,7 +73,11 @@ pub(crate) fn write_array(
     items: &[u8],
 ) -> io::Result<()> {
     if edges.shape.is_empty() {
-        return writeln!(out, "{}", crate::text::clean(&Value::read(dtype, items).scalar()));
+        return writeln!(
+            out,
+            "{}",
+            crate::text::clean(&Value::read(dtype, items).scalar_with(edges.lists()))
+        );
     }
     if edges.shape.contains(&0) {
         // NumPy prints the same for every shape with a 0.
@@ -118,7 +141,7 @@ impl ArrayText<'_> {
     fn item(&self, number: usize) -> String {
         let size = self.dtype.item_size();
         let bytes = self.items.get(number * size..(number + 1) * size).unwrap_or_default();
-        self.format.text(&Value::read(self.dtype, bytes))
+        self.format.text(&Value::read(self.dtype, bytes), self.edges.lists())
     }
 }
 
@@ -141,13 +164,16 @@ impl Format {
                 Self::Wide(values().map(|value| value.quoted().len()).max().unwrap_or_default())
             }
             Kind::Float => {
-                let float = |value| if let Value::Float(float) = value { Some(float) } else { None };
+                let float =
+                    |value| if let Value::Float(float) = value { Some(float.shortest()) } else { None };
                 Self::Float(FloatFormat::new(values().filter_map(float), false))
             }
             Kind::Complex => {
                 let part = |is_real| {
                     move |value| match value {
-                        Value::Complex(real, imaginary) => Some(if is_real { real } else { imaginary }),
+                        Value::Complex(real, imaginary) => {
+                            Some(if is_real { real } else { imaginary }.shortest())
+                        }
                         _ => None,
                     }
                 };
@@ -160,19 +186,19 @@ impl Format {
         }
     }
 
-    fn text(&self, value: &Value<'_>) -> String {
+    fn text(&self, value: &Value<'_>, lists: ListText) -> String {
         match (self, value) {
-            (Self::Float(format), &Value::Float(float)) => format.text(float),
-            (Self::Complex(formats), &Value::Complex(real, imaginary)) => {
+            (Self::Float(format), Value::Float(float)) => format.text(float.shortest()),
+            (Self::Complex(formats), Value::Complex(real, imaginary)) => {
                 let [real_format, imaginary_format] = &**formats;
-                let text = imaginary_format.text(imaginary);
+                let text = imaginary_format.text(imaginary.shortest());
                 // The `j` is put between the digits and the padding.
                 let digits = text.trim_end_matches(' ');
                 let spaces = " ".repeat(text.len() - digits.len());
-                format!("{}{digits}j{spaces}", real_format.text(real))
+                format!("{}{digits}j{spaces}", real_format.text(real.shortest()))
             }
             (Self::Wide(width), _) => format!("{:>width$}", value.quoted()),
-            _ => value.quoted(),
+            _ => value.quoted_with(lists),
         }
     }
 }

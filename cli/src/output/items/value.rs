@@ -3,7 +3,7 @@
 use b2nd_serde::dtype::{ByteOrder, Dtype, Field, Kind, TimeUnit};
 use half::f16;
 
-use super::float::{of_f16, of_f32, scalar};
+use super::float::{Float, scalar};
 use super::time::datetime;
 
 /// An item, read from its bytes. The values of a struct or subarray are read when they are used: in memory they would
@@ -12,9 +12,8 @@ use super::time::datetime;
 pub(crate) enum Value<'b> {
     Bool(bool),
     Integer(i128),
-    /// A float16, float32 or float64. Its shortest digits are read as an `f64`: see [`of_f32`].
-    Float(f64),
-    Complex(f64, f64),
+    Float(Float),
+    Complex(Float, Float),
     /// `None` is `NaT`.
     Datetime(Option<i64>, TimeUnit),
     /// A number of units. The unit is in the dtype. `None` is `NaT`.
@@ -55,15 +54,41 @@ pub(crate) struct List<'b> {
 }
 
 impl<'b> List<'b> {
-    /// The elements of this list: values if the list has one dimension, lists if it has more.
+    /// The number of elements of this list: values if the list has one dimension, lists if it has more.
+    fn len(self) -> usize {
+        self.shape.first().copied().unwrap_or_default()
+    }
+
+    fn value(self, number: usize) -> Value<'b> {
+        let shape = self.shape.get(1..).unwrap_or_default();
+        let size = self.bytes.len().checked_div(self.len()).unwrap_or_default();
+        let bytes = self.bytes.get(number * size..(number + 1) * size).unwrap_or_default();
+        Value::in_list(List { shape, bytes, ..self })
+    }
+
     pub(super) fn values(self) -> impl ExactSizeIterator<Item = Value<'b>> {
-        let (length, shape) =
-            self.shape.split_first().map_or((0, self.shape), |(&length, rest)| (length, rest));
-        let size = self.bytes.len().checked_div(length).unwrap_or_default();
-        (0..length).map(move |number| {
-            let bytes = self.bytes.get(number * size..(number + 1) * size).unwrap_or_default();
-            Value::in_list(List { shape, bytes, ..self })
-        })
+        (0..self.len()).map(move |number| self.value(number))
+    }
+}
+
+/// Whether the text of an item has all values of its lists, or only those at the ends of each list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ListText {
+    Whole,
+    Ends,
+}
+
+/// The number of values at each end of a list, or of a dimension of an array: NumPy's default `edgeitems`.
+pub(crate) const EDGE_LEN: usize = 3;
+
+/// The number of values in an item.
+pub(super) fn value_count(dtype: &Dtype) -> u64 {
+    match dtype.kind() {
+        Kind::Struct(parts) => {
+            parts.fields().iter().fold(0, |sum, field| value_count(field.dtype()).saturating_add(sum))
+        }
+        Kind::Subarray(subarray) => list_count(subarray.shape()).saturating_mul(value_count(subarray.base())),
+        _ => 1,
     }
 }
 
@@ -98,13 +123,17 @@ impl<'b> Value<'b> {
             (Kind::Int | Kind::Uint, _) => dtype.read_item(bytes).map(Self::Integer),
             // `read_item` returns a float16 as an `f32`, which has the same value, so the conversion back to `f16` is
             // exact.
-            (Kind::Float, 2) => dtype.read_item(bytes).map(|half| Self::Float(of_f16(f16::from_f32(half)))),
-            (Kind::Float, 4) => dtype.read_item(bytes).map(|single| Self::Float(of_f32(single))),
-            (Kind::Float, _) => dtype.read_item(bytes).map(Self::Float),
-            (Kind::Complex, 8) => {
-                dtype.read_item(bytes).map(|(real, i)| Self::Complex(of_f32(real), of_f32(i)))
+            (Kind::Float, 2) => {
+                dtype.read_item(bytes).map(|half| Self::Float(Float::Half(f16::from_f32(half))))
             }
-            (Kind::Complex, _) => dtype.read_item(bytes).map(|(real, i)| Self::Complex(real, i)),
+            (Kind::Float, 4) => dtype.read_item(bytes).map(|single| Self::Float(Float::Single(single))),
+            (Kind::Float, _) => dtype.read_item(bytes).map(|double| Self::Float(Float::Double(double))),
+            (Kind::Complex, 8) => {
+                dtype.read_item(bytes).map(|(real, i)| Self::Complex(Float::Single(real), Float::Single(i)))
+            }
+            (Kind::Complex, _) => {
+                dtype.read_item(bytes).map(|(real, i)| Self::Complex(Float::Double(real), Float::Double(i)))
+            }
             (&Kind::Datetime(unit), _) => {
                 dtype.read_item(bytes).map(|count| Self::Datetime(known(count), unit))
             }
@@ -129,22 +158,30 @@ impl<'b> Value<'b> {
 
     /// The text of an item that is printed alone, outside an array or struct.
     pub(crate) fn scalar(&self) -> String {
+        self.scalar_with(ListText::Whole)
+    }
+
+    pub(super) fn scalar_with(&self, lists: ListText) -> String {
         match self {
             Self::Str(text) => text.clone(),
             Self::Datetime(None, _) | Self::Timedelta(None) => "NaT".into(),
             &Self::Datetime(Some(count), unit) => datetime(count, unit),
-            _ => self.quoted(),
+            _ => self.quoted_with(lists),
         }
     }
 
     /// The text of the item in an array or struct: texts and datetimes have quotes.
     pub(super) fn quoted(&self) -> String {
+        self.quoted_with(ListText::Whole)
+    }
+
+    pub(super) fn quoted_with(&self, lists: ListText) -> String {
         match self {
             Self::Bool(value) => if *value { "True" } else { "False" }.into(),
             Self::Integer(value) => value.to_string(),
-            &Self::Float(float) => scalar(float),
+            Self::Float(float) => scalar(float.shortest()),
             &Self::Complex(real, imaginary) => {
-                let [real, imaginary] = [real, imaginary].map(scalar);
+                let [real, imaginary] = [real, imaginary].map(|part| scalar(part.shortest()));
                 let plus = if imaginary.starts_with('-') { "" } else { "+" };
                 let short = |text: &str| text.strip_suffix(".0").unwrap_or(text).to_owned();
                 // As in Python, a real part of 0 is omitted, but a real part of -0 is shown.
@@ -166,21 +203,29 @@ impl<'b> Value<'b> {
             Self::Struct(fields) => {
                 let values = fields.values();
                 let last = if values.len() == 1 { "," } else { "" };
-                format!("({}{last})", joined(values.map(|(_, value)| value)))
+                format!("({}{last})", joined(values.map(|(_, value)| value.quoted_with(lists))))
             }
-            Self::List(list) => format!("[{}]", joined(list.values())),
+            &Self::List(list) => {
+                let text = |number: usize| list.value(number).quoted_with(lists);
+                let length = list.len();
+                if lists == ListText::Whole || length <= 2 * EDGE_LEN {
+                    return format!("[{}]", joined((0..length).map(text)));
+                }
+                let ends = (0..EDGE_LEN).map(text).chain(["...".into()]);
+                format!("[{}]", joined(ends.chain((length - EDGE_LEN..length).map(text))))
+            }
         }
     }
 }
 
-/// The values, separated by commas.
-fn joined<'v>(values: impl Iterator<Item = Value<'v>>) -> String {
-    let mut text = String::new();
-    for value in values {
-        text += if text.is_empty() { "" } else { ", " };
-        text += &value.quoted();
+/// The texts, separated by commas.
+fn joined(texts: impl Iterator<Item = String>) -> String {
+    let mut all = String::new();
+    for text in texts {
+        all += if all.is_empty() { "" } else { ", " };
+        all += &text;
     }
-    text
+    all
 }
 
 /// The count of a datetime or timedelta. `None` for `i64::MIN`, which means `NaT`.

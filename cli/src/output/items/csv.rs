@@ -1,0 +1,102 @@
+//! Items as comma-separated values.
+
+use std::io::{self, Write};
+
+use b2nd_serde::dtype::{Dtype, Kind};
+use serde_json::Value as Json;
+
+use super::value::Value;
+
+/// Writes the items of an array as CSV (RFC 4180): a record for each row. Each call of `write` adds some items.
+pub(crate) struct CsvWriter<'w, W: Write> {
+    out: csv::Writer<W>,
+    dtype: &'w Dtype,
+    /// The number of items in a row.
+    length: usize,
+    /// The cells of the current row, and the number of its items so far.
+    row: Vec<String>,
+    written: usize,
+}
+
+impl<'w, W: Write> CsvWriter<'w, W> {
+    /// The error is the reason why an array of this shape has no rows of cells.
+    pub(crate) fn new(out: W, dtype: &'w Dtype, shape: &[usize]) -> Result<Self, String> {
+        let is_struct = matches!(dtype.kind(), Kind::Struct(_));
+        let (most, items) = if is_struct { (1, "structs") } else { (2, "items") };
+        if shape.len() > most {
+            let rank = shape.len();
+            return Err(format!(
+                "CSV has at most {most} dimensions of {items}, but there are {rank}; use --slice"
+            ));
+        }
+        let out = csv::WriterBuilder::new().flexible(true).from_writer(out);
+        let length = shape.get(1).copied().unwrap_or(1);
+        Ok(Self { out, dtype, length, row: Vec::new(), written: 0 })
+    }
+
+    /// Writes the names of the columns, if the items are structs.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        if let Kind::Struct(_) = self.dtype.kind() {
+            let mut names = Vec::new();
+            add_columns(self.dtype, "", &mut names);
+            self.out.write_record(names)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the next items, in C order.
+    pub(crate) fn write(&mut self, items: &[u8]) -> io::Result<()> {
+        for bytes in items.chunks_exact(self.dtype.item_size().max(1)) {
+            add_cells(&Value::read(self.dtype, bytes), &mut self.row);
+            self.written += 1;
+            if self.written == self.length {
+                self.out.write_record(&self.row)?;
+                self.row.clear();
+                self.written = 0;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Adds the names of the columns of an item: those of fields in fields, and of the items of subarrays, have dots.
+fn add_columns(dtype: &Dtype, name: &str, names: &mut Vec<String>) {
+    let within = |part: &str| if name.is_empty() { part.into() } else { format!("{name}.{part}") };
+    match dtype.kind() {
+        Kind::Struct(_) => {
+            dtype.fields().iter().for_each(|field| add_columns(field.dtype(), &within(field.name()), names));
+        }
+        Kind::Subarray(list) => add_elements(list.shape(), list.base(), name, names),
+        Kind::Complex => names.extend(["real", "imag"].map(within)),
+        _ => names.push(name.into()),
+    }
+}
+
+fn add_elements(shape: &[usize], base: &Dtype, name: &str, names: &mut Vec<String>) {
+    match shape.split_first() {
+        None => add_columns(base, name, names),
+        Some((&length, shape)) => {
+            (0..length).for_each(|number| add_elements(shape, base, &format!("{name}.{number}"), names));
+        }
+    }
+}
+
+/// Adds the cells of an item. A cell has the text of the value in JSON, without quotes. `NaT` is an empty cell.
+fn add_cells(value: &Value<'_>, cells: &mut Vec<String>) {
+    match value {
+        Value::Struct(fields) => fields.values().for_each(|(_, value)| add_cells(&value, cells)),
+        Value::List(list) => list.values().for_each(|value| add_cells(&value, cells)),
+        &Value::Complex(real, imaginary) => {
+            [real, imaginary].map(Value::Float).iter().for_each(|part| add_cells(part, cells));
+        }
+        _ => cells.push(match serde_json::to_value(value) {
+            Ok(Json::String(text)) => text,
+            Ok(Json::Null) | Err(_) => String::new(),
+            Ok(other) => other.to_string(),
+        }),
+    }
+}
