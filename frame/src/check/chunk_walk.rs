@@ -325,12 +325,12 @@ impl ChunkScan {
             return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
         // If an array has no items, it has no index, and python-blosc2 leaves an old `cbytes` in the header. So it is
-        // not known where chunks should be, and nothing is reported.
+        // not known where chunks should be, and nothing is reported. The same holds if the header is damaged.
         let header = frame.header();
-        if self.nstored > self.spans.len() as u64 || header.nbytes == 0 {
+        let (start, end) = (header.header_len as u64, index_start(header));
+        if self.nstored > self.spans.len() as u64 || header.nbytes <= 0 || end > header.frame_len {
             return Ok(None);
         }
-        let (start, end) = (header.header_len as u64, index_start(header));
         unowned::bytes(&self.spans, start, end, |at, len| frame.read_range(start.saturating_add(at), len))
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -713,4 +713,29 @@ fn what_needs_nothing_has_no_remedy() {
     let mended: Vec<_> =
         FindingCode::ALL.iter().filter(needs_nothing).filter(|code| code.remedy().is_some()).collect();
     assert!(mended.is_empty(), "{mended:?}");
+}
+
+/// Such a header made the check read beyond the frame, as if the file had become shorter.
+#[test]
+fn run_path_never_takes_a_damaged_header_for_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let (nbytes, cbytes) = (30, 39);
+    for values in [[-1_i64, 1 << 32], [60, 1 << 32], [-1, 256]] {
+        for after in [0, 11] {
+            let mut file = file.clone();
+            for (at, value) in [nbytes, cbytes].into_iter().zip(values) {
+                file[at..at + 8].copy_from_slice(&value.to_be_bytes());
+            }
+            file.extend(vec![1; after]);
+            fs::write(&path, file).unwrap();
+            let long_ago = SystemTime::now() - Duration::from_secs(3600);
+            File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+            for depth in [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
+                let found = Check::new(depth).run_path(&path).unwrap().findings;
+                assert!(!errors(&found).is_empty(), "{values:?}");
+            }
+        }
+    }
 }
