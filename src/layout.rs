@@ -1,8 +1,7 @@
-//! The entries of a metalayer, and the layouts. A layout is the list of entries that a metalayer has.
+//! The order of the wire: the entries of a metalayer, and the layouts.
 
-// This file has two tables: `entries!` has one row for each entry, and `layouts!` one row for each layout. Macros
-// generate names and texts from them. Only `Layout::entry` repeats the order of the entries, in a match that the
-// compiler can remove where the position is known. A test compares `Layout::entry` with the table.
+// This file has two tables: `with_entries!` has one row for each entry, and `layouts!` one row for each layout. Names,
+// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker,
@@ -15,17 +14,16 @@ use core::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::marker::{FIXARRAY, fixarray};
-use Entry::{Blockshape, Chunkshape, Dtype, DtypeFormat, Ndim, Shape, Version};
+use crate::marker::{FIXARRAY, INT32_SIZE, INT64_SIZE, STR32_HEADER, fixarray};
 
 /// The largest number of dimensions (`B2ND_MAX_DIM` in C-Blosc2).
 ///
 /// ```
-/// let shape = [1; b2nd_serde::MAX_NDIM as usize + 1];
+/// let shape = [1; b2nd_serde::MAX_NDIM + 1];
 /// let shapes = b2nd_serde::Shapes { shape: &shape, chunkshape: &[], blockshape: &[] };
 /// assert!(b2nd_serde::Geometry::new(shapes).is_err());
 /// ```
-pub const MAX_NDIM: u8 = 16;
+pub const MAX_NDIM: usize = 16;
 
 /// The largest number of bytes of a dtype. C-Blosc2 stores the length in an `int32_t`.
 pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
@@ -34,11 +32,38 @@ pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
 /// too.
 pub(crate) const META_NAME: &str = "Meta";
 
+/// Calls a macro with a row for each entry, in the order of the wire. A row has the entry, its name, its other names,
+/// and its encoding. A field of a user's struct with one of these names must hold this entry.
+macro_rules! with_entries {
+    ($macro:ident) => {
+        $macro! {
+            /// Version of the metalayer, 0 to 127. It is 0 in every known file.
+            Version version [] Fixint
+            /// Number of dimensions, 0 to 16.
+            Ndim ndim [] Ndim
+            /// Items of the array along each dimension, as int64.
+            Shape shape [] Int64s
+            /// Items of a chunk along each dimension, as int32.
+            Chunkshape chunkshape ["chunks" "chunk_shape"] Int32s
+            /// Items of a block along each dimension, as int32.
+            Blockshape blockshape ["blocks" "block_shape"] Int32s
+            /// Syntax of the dtype, 0 to 127. 0 is NumPy's; no other value is known.
+            DtypeFormat dtype_format [] Fixint
+            /// The item type as text, as str32.
+            Dtype dtype [] Str32
+        }
+    };
+}
+
+pub(crate) use with_entries;
+
 /// The encoding of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// One byte, 0 to 127.
     Fixint,
+    /// One byte, 0 to 16: the number of dimensions of the vectors that follow.
+    Ndim,
     /// A dimension vector of int64.
     Int64s,
     /// A dimension vector of int32.
@@ -47,10 +72,40 @@ pub(crate) enum Encoding {
     Str32,
 }
 
-/// Generates [`Entry`] from a table. Each row has the entry, its name, its other names, and its encoding. A field of a
-/// user's struct with one of these names must hold this entry.
+impl Encoding {
+    /// The size of an entry with this encoding, without the bytes of its text.
+    pub(crate) const fn size(self) -> Size {
+        let (fixed, per_dimension) = match self {
+            Self::Fixint | Self::Ndim => (1, 0),
+            Self::Int64s => (1, INT64_SIZE),
+            Self::Int32s => (1, INT32_SIZE),
+            Self::Str32 => (STR32_HEADER, 0),
+        };
+        Size { fixed, per_dimension }
+    }
+}
+
+/// A number of bytes that depends on the number of dimensions.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    fixed: usize,
+    per_dimension: usize,
+}
+
+impl Size {
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self { fixed: self.fixed + other.fixed, per_dimension: self.per_dimension + other.per_dimension }
+    }
+
+    #[inline]
+    pub(crate) const fn of(self, ndim: u8) -> usize {
+        self.fixed + self.per_dimension * ndim as usize
+    }
+}
+
+/// Generates [`Entry`], and the methods of [`Layout`] that depend on the order of the entries.
 macro_rules! entries {
-    ($($(#[$doc:meta])* $entry:ident $name:literal [$($other:literal)*] $encoding:ident)*) => {
+    ($($(#[$doc:meta])* $entry:ident $name:ident [$($other:literal)*] $encoding:ident)*) => {
         /// An entry of the metalayer. The order of the variants is the order on the wire.
         ///
         /// ```
@@ -75,10 +130,11 @@ macro_rules! entries {
             #[inline]
             pub const fn name(self) -> &'static str {
                 match self {
-                    $( Self::$entry => $name, )*
+                    $( Self::$entry => stringify!($name), )*
                 }
             }
 
+            #[inline]
             pub(crate) const fn encoding(self) -> Encoding {
                 match self {
                     $( Self::$entry => Encoding::$encoding, )*
@@ -88,8 +144,7 @@ macro_rules! entries {
             /// Whether fields with these names, in this order, can hold all entries in the order of the format.
             // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined
             // and has one comparison per entry instead of a loop, so the compiler can compute the result for such a
-            // struct. The compiler would not unroll a loop over names, and the loop would cost some 300 instructions
-            // for each metalayer.
+            // struct. It would not unroll a loop over the names.
             #[inline(always)]
             pub(crate) fn can_be_fields(names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -102,41 +157,57 @@ macro_rules! entries {
             #[inline(always)]
             pub(crate) fn of_field(name: &str) -> Option<Self> {
                 match name {
-                    $( $name $( | $other )* => Some(Self::$entry), )*
+                    $( stringify!($name) $( | $other )* => Some(Self::$entry), )*
                     _ => None,
                 }
             }
         }
 
+        impl Layout {
+            /// The entry at a position, counted from 0.
+            // There is one comparison per entry instead of a lookup in a slice. If the position is a constant, as for
+            // the field of a derived struct, the compiler removes the comparisons.
+            #[inline(always)]
+            pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
+                let before = 0;
+                $(
+                    if self.has(Entry::$entry) && position == before {
+                        return Some(Entry::$entry);
+                    }
+                    let before = before + self.has(Entry::$entry) as u8;
+                )*
+                let _ = before;
+                None
+            }
+
+            /// The bytes of a metalayer before this entry.
+            pub(crate) const fn bytes_before(self, entry: Entry) -> Size {
+                // The outer marker.
+                let size = Size { fixed: 1, per_dimension: 0 };
+                $(
+                    if entry as u8 == Entry::$entry as u8 {
+                        return size;
+                    }
+                    let size = if self.has(Entry::$entry) { size.plus(Encoding::$encoding.size()) } else { size };
+                )*
+                size
+            }
+        }
+
         /// The fields of a `Meta` in serde's data model: its layout, then each entry.
-        pub(crate) const META_FIELDS: &[&str] = &["layout", $( $name ),*];
+        pub(crate) const META_FIELDS: &[&str] = &["layout", $( stringify!($name) ),*];
 
         /// Whether a struct is a `Meta`.
         // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined and
         // has a pattern instead of a comparison of slices, so the compiler can compute the result for such a struct.
         #[inline(always)]
         pub(crate) fn is_meta(name: &str, fields: &[&str]) -> bool {
-            name == META_NAME && matches!(fields, ["layout", $( $name ),*])
+            name == META_NAME && matches!(fields, ["layout", $( stringify!($name) ),*])
         }
     };
 }
 
-entries! {
-    /// Version of the metalayer, 0 to 127. It is 0 in every known file.
-    Version "version" [] Fixint
-    /// Number of dimensions, 0 to 16.
-    Ndim "ndim" [] Fixint
-    /// Items of the array along each dimension, as int64.
-    Shape "shape" [] Int64s
-    /// Items of a chunk along each dimension, as int32.
-    Chunkshape "chunkshape" ["chunks" "chunk_shape"] Int32s
-    /// Items of a block along each dimension, as int32.
-    Blockshape "blockshape" ["blocks" "block_shape"] Int32s
-    /// Syntax of the dtype, 0 to 127. 0 is NumPy's; no other value is known.
-    DtypeFormat "dtype_format" [] Fixint
-    /// The item type as text, as str32.
-    Dtype "dtype" [] Str32
-}
+with_entries!(entries);
 
 impl Entry {
     /// Whether a field with this name can hold this entry. It cannot if the name is a well-known name of another entry.
@@ -161,11 +232,13 @@ pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
 }
 
-/// Generates [`Layout`] from a table. Each row has the layout, its name, the number in its outer marker, its entries,
-/// and two texts for the documentation: a list of its entries, and the programs that wrote it.
+/// Generates [`Layout`] from a table. Each row has the layout, its name, the number in its outer marker, the entries
+/// that it lacks, and two texts for the documentation: a list of its entries, and the programs that wrote it.
 macro_rules! layouts {
-    ($($(#[$doc:meta])* $layout:ident $name:literal $marked:literal [$($entry:ident)*] $which:literal $writer:literal)*)
-    => {
+    (
+        $($(#[$doc:meta])* $layout:ident $name:literal $marked:literal without [$($lacking:ident)*]
+            $which:literal $writer:literal)*
+    ) => {
         /// A layout of the metalayer. It determines the entries, and the number of entries that the first byte states.
         ///
         /// | layout | name | first byte | entries | written by |
@@ -216,7 +289,7 @@ macro_rules! layouts {
             #[inline]
             pub const fn entries(self) -> &'static [Entry] {
                 match self {
-                    $( Self::$layout => &[$( $entry ),*], )*
+                    $( Self::$layout => const { &listed::<{ count(Self::$layout) }>(Self::$layout) }, )*
                 }
             }
 
@@ -247,11 +320,11 @@ macro_rules! layouts {
             }
 
             /// Whether the layout has an entry. For an entry that all layouts have, the compiler knows the result.
-            #[inline]
+            #[inline(always)]
             pub(crate) const fn has(self, entry: Entry) -> bool {
-                match (entry, self) {
-                    $( ($( $entry )|*, Self::$layout) => true, )*
-                    _ => false,
+                match (self, entry) {
+                    $( $( (Self::$layout, Entry::$lacking) => false, )* )*
+                    _ => true,
                 }
             }
         }
@@ -261,16 +334,16 @@ macro_rules! layouts {
 layouts! {
     /// Seven entries. Every release since 2023 writes this layout.
     #[default]
-    B2nd "b2nd" 7 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
+    B2nd "b2nd" 7 without []
         "all seven" "C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0"
     /// Seven entries, but the first byte counts six.
-    B2ndMismarked "b2nd-mismarked" 6 [Version Ndim Shape Chunkshape Blockshape DtypeFormat Dtype]
+    B2ndMismarked "b2nd-mismarked" 6 without []
         "all seven" "C-Blosc2 between two commits of February 2023"
     /// Six entries: no `dtype_format`.
-    B2ndSix "b2nd-six" 6 [Version Ndim Shape Chunkshape Blockshape Dtype]
+    B2ndSix "b2nd-six" 6 without [DtypeFormat]
         "all but `dtype_format`" "C-Blosc2 for some days before the first of these two commits"
     /// Five entries: neither `dtype_format` nor `dtype`.
-    Caterva "caterva" 5 [Version Ndim Shape Chunkshape Blockshape]
+    Caterva "caterva" 5 without [DtypeFormat Dtype]
         "`version` to `blockshape`" "Caterva 0.2 to 0.7, C-Blosc2 in January 2023"
 }
 
@@ -279,26 +352,40 @@ impl Layout {
     pub(crate) const fn marked_entries(self) -> u8 {
         self.marker() - FIXARRAY
     }
-
-    /// The entry at a position, counted from 0.
-    ///
-    /// The first five entries are the same in all layouts.
-    // This is a match written by hand, instead of a lookup in `entries`. In a derived struct each position is a
-    // constant, so the compiler removes the match. The compiler would not remove a lookup in a slice.
-    #[inline]
-    pub(crate) const fn entry(self, position: u8) -> Option<Entry> {
-        match (position, self) {
-            (0, _) => Some(Version),
-            (1, _) => Some(Ndim),
-            (2, _) => Some(Shape),
-            (3, _) => Some(Chunkshape),
-            (4, _) => Some(Blockshape),
-            (5, Layout::B2nd | Layout::B2ndMismarked) => Some(DtypeFormat),
-            (5, Layout::B2ndSix) | (6, Layout::B2nd | Layout::B2ndMismarked) => Some(Dtype),
-            _ => None,
-        }
-    }
 }
+
+/// The number of entries of a layout.
+const fn count(layout: Layout) -> usize {
+    let mut count = 0;
+    while layout.entry(count).is_some() {
+        count += 1;
+    }
+    count as usize
+}
+
+/// The entries of a layout, which has `COUNT` of them.
+#[expect(clippy::indexing_slicing, reason = "computed by the compiler")]
+const fn listed<const COUNT: usize>(layout: Layout) -> [Entry; COUNT] {
+    let mut entries = [Entry::Version; COUNT];
+    let mut position = 0;
+    while let Some(entry) = layout.entry(position) {
+        entries[position as usize] = entry;
+        position += 1;
+    }
+    entries
+}
+
+/// The number of entries that a value can have, for messages.
+pub(crate) const ENTRY_COUNTS: &str = "7, 6 or 5";
+
+/// The first bytes that a metalayer can have, and the number of entries that each of them states, for messages.
+pub(crate) const OUTER_MARKERS: &str = "7, 6 or 5 (0x97, 0x96 or 0x95)";
+
+/// The names of the layouts, for messages.
+const LAYOUT_NAMES: &str = "b2nd, b2nd-mismarked, b2nd-six or caterva";
+
+/// The size of everything before the text of the dtype, in layout `B2nd`. No layout has more.
+pub(crate) const BEFORE_TEXT: Size = Layout::B2nd.bytes_before(Entry::Dtype).plus(Encoding::Str32.size());
 
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -359,7 +446,7 @@ impl Visitor<'_> for LayoutVisitor {
     type Value = Layout;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the name of a layout: {}", OneOf(Layout::ALL.iter()))
+        write!(f, "the name of a layout: {LAYOUT_NAMES}")
     }
 
     #[inline]
@@ -368,62 +455,16 @@ impl Visitor<'_> for LayoutVisitor {
     }
 }
 
-/// Displays alternatives: `7, 6 or 5`.
-struct OneOf<I>(I);
-
-impl<I: Iterator<Item: fmt::Display> + Clone> fmt::Display for OneOf<I> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut items = self.0.clone().enumerate().peekable();
-        while let Some((position, item)) = items.next() {
-            let separator = match (position, items.peek()) {
-                (0, _) => "",
-                (_, None) => " or ",
-                (_, Some(_)) => ", ",
-            };
-            write!(f, "{separator}{item}")?;
-        }
-        Ok(())
-    }
-}
-
-/// The numbers of entries that a value can have: `7, 6 or 5`.
-pub(crate) fn entry_counts() -> impl fmt::Display {
-    OneOf(each_once(|layout| layout.entries().len()))
-}
-
-/// The numbers of entries that the first byte of a metalayer can state: `7, 6 or 5`.
-pub(crate) fn marked_counts() -> impl fmt::Display {
-    OneOf(each_once(Layout::marked_entries))
-}
-
-/// The first bytes that a metalayer can have: `0x97, 0x96 or 0x95`.
-pub(crate) fn outer_markers() -> impl fmt::Display {
-    OneOf(each_once(Layout::marker).map(HexByte))
-}
-
-/// The distinct results of the function `of` for all layouts, in the order of the layouts.
-fn each_once<T: PartialEq>(of: fn(Layout) -> T) -> impl Iterator<Item = T> + Clone {
-    let is_new = move |&(index, &layout): &(usize, &Layout)| {
-        Layout::ALL.iter().take(index).all(|&before| of(before) != of(layout))
-    };
-    Layout::ALL.iter().enumerate().filter(is_new).map(move |(_, &layout)| of(layout))
-}
-
-/// Displays a byte as a hexadecimal number: `0x97`.
-struct HexByte(u8);
-
-impl fmt::Display for HexByte {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:#04x}", self.0)
-    }
-}
-
-#[cfg(test)]
+#[cfg(all(test, feature = "std"))]
 mod tests {
+    use std::format;
+    use std::vec::Vec;
+
     use super::*;
+    use Entry::{Blockshape, Chunkshape, Dtype, Ndim, Shape, Version};
 
     #[test]
-    fn a_field_name_means_the_entry_of_the_table() {
+    fn of_field_gives_the_entry_of_the_table() {
         for &entry in Entry::ALL {
             assert_eq!(Entry::of_field(entry.name()), Some(entry));
         }
@@ -435,45 +476,72 @@ mod tests {
         assert_eq!(Entry::of_field("layout"), None);
     }
 
-    #[test]
-    fn the_code_agrees_with_the_table() {
-        for &layout in Layout::ALL {
-            for position in 0..=u8::MAX {
-                let in_table = layout.entries().get(usize::from(position)).copied();
-                assert_eq!(
-                    layout.entry(position),
-                    in_table,
-                    "{layout}, entry {position}: `Layout::entry` must repeat the row of the table"
-                );
-            }
-            assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
-            assert_eq!(layout.name().parse(), Ok(layout));
-        }
-    }
-
     /// Other code relies on these assertions. If a new layout breaks one of them, that code must change too.
     #[test]
-    fn every_row_of_the_table_is_as_the_code_expects() {
+    fn layout_entries_are_as_the_code_expects() {
+        assert_eq!(Layout::B2nd.entries(), Entry::ALL, "`can_be_fields` and the offset of a text rely on it");
+        assert_eq!(Layout::B2ndMismarked.entries(), Entry::ALL);
+        assert_eq!(Layout::B2ndSix.entries(), [Version, Ndim, Shape, Chunkshape, Blockshape, Dtype]);
+        assert_eq!(Layout::Caterva.entries(), [Version, Ndim, Shape, Chunkshape, Blockshape]);
+        assert!(Entry::ALL.is_sorted());
         for &layout in Layout::ALL {
             let entries = layout.entries();
-            assert!(entries.starts_with(&[Version, Ndim, Shape, Chunkshape, Blockshape]), "{layout}");
-            assert!(entries.is_sorted_by(|before, after| before < after), "{layout}");
+            assert!(entries.starts_with(Layout::Caterva.entries()), "{layout}");
             let written = Layout::of_entries(entries.len()).map(Layout::entries);
             assert_eq!(written, Some(entries), "{layout}: the number of entries must determine the entries");
-        }
-    }
-
-    #[test]
-    fn a_layout_has_the_entries_of_the_table() {
-        for &layout in Layout::ALL {
             for &entry in Entry::ALL {
-                assert_eq!(layout.has(entry), layout.entries().contains(&entry), "{layout}, {entry}");
+                assert_eq!(layout.has(entry), entries.contains(&entry), "{layout}, {entry}");
             }
         }
     }
 
     #[test]
-    fn the_number_of_entries_selects_the_first_layout_that_has_it() {
+    fn messages_have_the_counts_markers_and_names_of_the_table() {
+        let written = [Layout::B2nd, Layout::B2ndSix, Layout::Caterva];
+        let [a, b, c] = written.map(|layout| layout.entries().len());
+        assert_eq!(ENTRY_COUNTS, format!("{a}, {b} or {c}"));
+        let [a, b, c] = written.map(Layout::marker);
+        assert_eq!(OUTER_MARKERS, format!("{ENTRY_COUNTS} ({a:#04x}, {b:#04x} or {c:#04x})"));
+        let [rest @ .., last] = Layout::ALL else { panic!("no layouts") };
+        let names: Vec<_> = rest.iter().map(|layout| layout.name()).collect();
+        assert_eq!(LAYOUT_NAMES, format!("{} or {last}", names.join(", ")));
+        for &layout in Layout::ALL {
+            assert_eq!(layout.name().parse(), Ok(layout));
+        }
+        assert_eq!("".parse::<Layout>(), Err(ParseLayoutError(())));
+    }
+
+    #[test]
+    fn bytes_before_adds_the_sizes_of_the_entries() {
+        for (layout, entry, fixed, per_dimension) in [
+            (Layout::B2nd, Version, 1, 0),
+            (Layout::B2nd, Shape, 3, 0),
+            (Layout::B2nd, Blockshape, 5, 14),
+            (Layout::B2nd, Dtype, 7, 19),
+            (Layout::B2ndSix, Dtype, 6, 19),
+        ] {
+            for ndim in [0, 1, 16] {
+                let expected = fixed + per_dimension * usize::from(ndim);
+                assert_eq!(layout.bytes_before(entry).of(ndim), expected, "{layout}, {entry}, {ndim}");
+            }
+        }
+    }
+
+    #[test]
+    fn before_text_has_room_for_every_layout() {
+        for ndim in 0..=16 {
+            let before =
+                Layout::ALL.iter().map(|&layout| layout.bytes_before(Dtype).plus(Encoding::Str32.size()));
+            assert_eq!(
+                before.map(|size| size.of(ndim)).max(),
+                Some(BEFORE_TEXT.of(ndim)),
+                "{ndim} dimensions"
+            );
+        }
+    }
+
+    #[test]
+    fn of_entries_gives_the_first_layout_with_that_number() {
         assert_eq!(Layout::of_entries(7), Some(Layout::B2nd));
         assert_eq!(Layout::of_entries(6), Some(Layout::B2ndSix));
         assert_eq!(Layout::of_entries(5), Some(Layout::Caterva));
@@ -483,8 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_can_be_the_present_layout_unless_one_has_the_name_of_another_entry() {
-        assert_eq!(Layout::B2nd.entries(), Entry::ALL, "so `can_be_fields` is about this layout");
+    fn can_be_fields_rejects_the_name_of_another_entry() {
         let names = ["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
         assert!(Entry::can_be_fields(&names));
         assert!(Entry::can_be_fields(&["a", "b", "c", "chunks", "block_shape", "f", "g"]));

@@ -120,54 +120,8 @@
 //!
 //! # Serde's data model
 //!
-//! The encoding of a value depends on its position, not on its Rust type. The table shows which types have an encoding
-//! at each position. Every other combination is an error.
-//!
-//! | type | as the metalayer | as an integer entry, or a dimension | as a dimension vector | as the dtype |
-//! |---|---|---|---|---|
-//! | `bool` | error | error | error | error |
-//! | `i8` `i16` `i32` `i64` `i128` | error | if the value fits | error | error |
-//! | `u8` `u16` `u32` `u64` `u128` | error | if the value fits | error | error |
-//! | `f32` `f64` | error | error | error | error |
-//! | `char` | error | error | error | error |
-//! | string | error | error | error | without NUL |
-//! | byte array | error | error | error | UTF-8 without NUL; when reading, also other bytes without NUL |
-//! | option: none | error | error | error | error |
-//! | option: some | its content | its content | its content | its content |
-//! | unit, unit struct | error | error | error | error |
-//! | newtype struct | its content | its content | its content | its content |
-//! | seq | of 7, 6 or 5 entries | error | of ndim integers | error |
-//! | tuple, tuple struct | of 7, 6 or 5 entries | error | of ndim integers | error |
-//! | struct | of 7, 6 or 5 entries | error | error | error |
-//! | map | error | error | error | error |
-//! | unit variant | error | error | error | its name |
-//! | newtype, tuple and struct variants | error | error | error | error |
-//!
-//! The table applies to reading and to writing, with two differences:
-//!
-//! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes
-//!   them as bytes.
-//! - A dtype that is not UTF-8 can be read as bytes, or ignored with `IgnoredAny`, but not written. So a program can read
-//!   the other entries of such a metalayer.
-//!
-//! More about single types:
-//!
-//! - A Rust array counts as a tuple. Serde itself supports only arrays of up to 32 items, and not `[T; N]` with a
-//!   generic `N`. [`dims`] supports arrays of any length, also with a generic `N`.
-//! - A type that serializes through its `Display` (`collect_str`) counts as a string.
-//! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
-//!   other dtype, the error names the dtype and the variants.
-//! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
-//!   unknown names: serde passes the aliases of fields in the same list as the names of fields, so an unknown name may
-//!   be an alias. When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or
-//!   `default` and `skip_serializing_if`) to leave the field out.
-//! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
-//!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
-//!   read an integer as a float, although the table above has an error for this case.
-//! - `deserialize_any` gives a sequence of entries, so a metalayer can be read into a `serde_json::Value`, which
-//!   becomes a JSON array. When this JSON array is written as a metalayer, its number of entries selects the layout. So
-//!   a metalayer of layout `B2ndMismarked` becomes one of layout `B2nd`.
+//! The encoding of a value depends on its position, not on its Rust type. [`data_model`] has a table of the types that
+//! each position accepts.
 //!
 //! # Features
 //!
@@ -195,28 +149,31 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// A module imports only from modules above it; `.ci/order` checks this. rustdoc lists the methods of `Meta` in this
-// order.
+// A module imports only from modules above it; `.ci/order` checks this.
 mod marker;
 
 mod layout;
 
 mod error;
+mod macros;
 mod shapes;
 mod wire;
 
+mod metalayer;
+
+pub mod data_model;
 mod de;
 pub mod dims;
 mod ser;
 
 pub mod dump;
-#[cfg(feature = "alloc")]
-mod meta;
-
 pub mod geometry;
 
 #[cfg(feature = "dtype")]
 pub mod dtype;
+
+#[cfg(feature = "alloc")]
+mod meta;
 
 #[cfg(feature = "std")]
 pub use de::from_reader;
@@ -239,3 +196,23 @@ pub use shapes::Shapes;
 #[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+// Values and errors can be passed to other threads. A private field could take this from a type without a change of its
+// public interface, so the compiler checks it here.
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+
+    is_send_and_sync::<Error>();
+    is_send_and_sync::<Serializer<'_>>();
+    is_send_and_sync::<Deserializer<'_>>();
+    is_send_and_sync::<Geometry>();
+    is_send_and_sync::<geometry::Error>();
+    #[cfg(feature = "alloc")]
+    is_send_and_sync::<Meta>();
+    #[cfg(feature = "dtype")]
+    is_send_and_sync::<Dtype>();
+    #[cfg(feature = "dtype")]
+    is_send_and_sync::<dtype::Error>();
+    #[cfg(feature = "dtype")]
+    is_send_and_sync::<dtype::items::ItemError>();
+};

@@ -25,6 +25,13 @@ pub(crate) const NEGATIVE_FIXINT: u8 = 0xe0;
 /// The range of positive fixints, for messages.
 pub(crate) const FIXINTS: &str = "positive fixint (0x00 to 0x7f)";
 
+/// The number of bytes of an int64 or an int32, with its marker.
+pub(crate) const INT64_SIZE: usize = 1 + size_of::<i64>();
+pub(crate) const INT32_SIZE: usize = 1 + size_of::<i32>();
+
+/// The number of bytes of a str32 before its text: the marker, and a length of 4 bytes.
+pub(crate) const STR32_HEADER: usize = 1 + size_of::<u32>();
+
 /// Whether a byte is a positive fixint.
 #[inline]
 pub(crate) const fn is_fixint(byte: u8) -> bool {
@@ -112,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_marker_is_named_with_its_byte() {
+    fn marker_display_names_the_kind_and_the_byte() {
         let named = |byte| Marker(byte).to_string();
         assert_eq!(named(0x05), "positive fixint 5 (0x05)");
         assert_eq!(named(0x82), "map of 2 (0x82)");
@@ -123,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_named_with_its_first_and_last_byte() {
+    fn fixints_names_the_first_and_last_byte() {
         assert_eq!(FIXINTS, std::format!("positive fixint ({:#04x} to {FIXINT_MAX:#04x})", 0));
     }
 
     #[test]
-    fn every_byte_between_the_ranges_has_a_name() {
+    fn name_knows_every_byte_between_the_ranges() {
         for byte in NIL..=MAP32 {
             assert_ne!(name(byte), "fixint", "{byte:#04x}");
         }

@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -11,11 +12,15 @@ use serde::de::{
 };
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use crate::error::{Detail, Error, LayoutFault, TextFault, out_of_range};
+#[cfg(feature = "dtype")]
+use crate::dtype::{self, Dtype};
+use crate::error::{Detail, Error, LayoutFault, out_of_range};
+use crate::geometry::{self, Dimensions, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
 use crate::marker;
+use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
-use crate::wire::{self, Input, Metalayer};
+use crate::wire::{Reader, check_dtype};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
 // The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
@@ -62,7 +67,7 @@ struct OwnedShapes {
     /// The shapes, if they have at most [`INLINE`] dimensions; zeros otherwise.
     inline: Arrays<INLINE>,
     /// The shapes, if they have more than [`INLINE`] dimensions; `None` otherwise.
-    heap: Option<Box<Arrays<{ MAX_NDIM as usize }>>>,
+    heap: Option<Box<Arrays<MAX_NDIM>>>,
     ndim: u8,
 }
 
@@ -172,6 +177,35 @@ impl Meta {
         Self::checked(Layout::B2nd, 0, shapes.shape.len(), shapes, 0, dtype)
     }
 
+    /// The metalayer of a new array with items of `typesize` bytes. The chunk and block shapes follow from the shape
+    /// and the type size; see the table at [`Geometry::default_blockshape`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Meta::new`].
+    ///
+    /// ```
+    /// let meta = b2nd_serde::Meta::with_default_shapes(&[4000, 5000], 4, "<f4")?;
+    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[204, 5000][..], &[6, 5000][..]));
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    pub fn with_default_shapes(shape: &[i64], typesize: usize, dtype: &str) -> Result<Self, Error> {
+        let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
+        let blockshape = Geometry::default_blockshape(&extent, typesize);
+        let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
+        // A default chunk has at most 4 MiB, or a single item that is larger. An item counts as at least 1 byte, so no
+        // number is above 4 Mi. Every number fits int32, and the fallback `i32::MAX` is never used.
+        let int32 =
+            |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
+        let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
+        // `Dimensions` holds only the first 16 dimensions. If `shape` has more, the chunk and block shapes are padded
+        // with ones until they have as many dimensions as `shape`. `Meta::new` then rejects the three shapes with an
+        // error that names this number of dimensions.
+        let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
+        let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
+        Self::new(shapes, dtype)
+    }
+
     /// A metalayer of these entries, after a check of their counts and ranges.
     fn checked(
         layout: Layout,
@@ -181,24 +215,24 @@ impl Meta {
         dtype_format: u8,
         dtype: &str,
     ) -> Result<Self, Error> {
-        let ndim = u8::try_from(found).ok().filter(|&ndim| ndim <= MAX_NDIM);
+        let ndim = u8::try_from(found).ok().filter(|&ndim| usize::from(ndim) <= MAX_NDIM);
         let ndim = ndim.ok_or_else(|| out_of_range(found as u128).in_entry(Entry::Ndim))?;
         check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
         check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
         check_fixint(Entry::Version, version)?;
         check_fixint(Entry::DtypeFormat, dtype_format)?;
-        check_dtype(dtype)?;
+        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
         let shapes = OwnedShapes::from_shapes(ndim, shapes);
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
 
     /// Makes a `Meta` of the entries of a checked metalayer and its dtype as text.
     #[inline(always)]
-    fn from_metalayer(metalayer: Metalayer<'_>, dtype: &str) -> Self {
+    fn from_metalayer(metalayer: &Metalayer<'_>, dtype: &str) -> Self {
         let Metalayer { layout, version, ndim, shape, chunkshape, blockshape, dtype_format, .. } = metalayer;
-        let shapes = OwnedShapes::new(ndim, shape, chunkshape, blockshape);
-        Self { shapes, dtype: dtype.into(), layout, version, dtype_format }
+        let shapes = OwnedShapes::new(*ndim, shape.clone(), chunkshape.clone(), blockshape.clone());
+        Self { shapes, dtype: dtype.into(), layout: *layout, version: *version, dtype_format: *dtype_format }
     }
 
     /// The layout in which the metalayer was read and will be written.
@@ -262,6 +296,58 @@ impl Meta {
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.layout.has(Entry::Dtype).then_some(self.dtype.as_str())
+    }
+
+    /// The [`Geometry`] of the array, which computes the positions of its items.
+    ///
+    /// # Errors
+    ///
+    /// If the version is not 0, or if the numbers violate one of the [rules](crate::geometry#what-is-accepted).
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    /// assert_eq!(meta.geometry()?.nchunks(), 4);
+    ///
+    /// let meta = Meta::new(Shapes { shape: &[3, -5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
+    /// let error = meta.geometry().unwrap_err();
+    /// assert_eq!(error.to_string(), "shape[1] is -5, but must be at least 0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
+        if self.version() != 0 {
+            return Err(geometry::Error::version(self.version()));
+        }
+        Geometry::new(self.shapes())
+    }
+
+    /// The parsed dtype; `None` if the layout has no entry `dtype`.
+    ///
+    /// # Errors
+    ///
+    /// If the dtype format is not 0, or if the dtype string is not valid. After such an error, [`dtype`](Self::dtype)
+    /// still gives the string.
+    ///
+    /// ```
+    /// use b2nd_serde::{Meta, Shapes};
+    ///
+    /// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
+    /// let dtype = Meta::new(shapes, "<i4")?.parse_dtype()?;
+    /// assert_eq!(dtype.map(|dtype| dtype.item_size()), Some(4));
+    ///
+    /// let error = Meta::new(shapes, "int33")?.parse_dtype().unwrap_err();
+    /// assert_eq!(error.to_string(), "character 0: expected a type such as <i4 or float64, found 'int33'");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "dtype")]
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, dtype::Error> {
+        let Some(text) = self.dtype() else { return Ok(None) };
+        match self.dtype_format() {
+            // A layout without the entry `dtype_format` uses NumPy's syntax too.
+            None | Some(0) => text.parse().map(Some),
+            Some(format) => Err(dtype::Error::unknown_format(text, format)),
+        }
     }
 
     /// This metalayer in another layout. A dtype or dtype format that the new layout does not have is dropped. The
@@ -335,17 +421,10 @@ impl Meta {
         if !self.layout.has(Entry::Dtype) {
             return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
         }
-        check_dtype(dtype)?;
+        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
         self.dtype = dtype.into();
         Ok(self)
     }
-}
-
-fn check_dtype(dtype: &str) -> Result<(), Error> {
-    if wire::is_dtype(dtype.as_bytes()) {
-        return Ok(());
-    }
-    Err(TextFault::find(dtype.as_bytes()).error().in_entry(Entry::Dtype))
 }
 
 fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
@@ -416,9 +495,9 @@ impl<'de> Visitor<'de> for MetaVisitor {
     // `Deserializer`, because the deserializers of other formats can pass bytes too.
     #[inline]
     fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Meta, E> {
-        if let Some(metalayer) = Metalayer::ordinary(bytes) {
-            if let ([], Ok(dtype)) = (metalayer.rest, metalayer.dtype) {
-                return Ok(Meta::from_metalayer(metalayer, dtype));
+        if let Some(metalayer) = Metalayer::ordinary(Reader::new(bytes)) {
+            if let (false, Ok(dtype)) = (metalayer.has_rest(), metalayer.dtype) {
+                return Ok(Meta::from_metalayer(&metalayer, dtype));
             }
         }
         read_general(bytes).map_err(E::custom)
@@ -463,12 +542,10 @@ impl<'de> Visitor<'de> for MetaVisitor {
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
-    let mut input = Input::new(bytes);
-    let metalayer = Metalayer::read(input.clone())?;
-    input.skip_to(metalayer.rest);
+    let metalayer = Metalayer::read(Reader::new(bytes))?;
     let dtype = metalayer.utf8_dtype(0)?;
-    input.end()?;
-    Ok(Meta::from_metalayer(metalayer, dtype))
+    metalayer.end()?;
+    Ok(Meta::from_metalayer(&metalayer, dtype))
 }
 
 /// Reads the next field of a sequence.

@@ -1,11 +1,13 @@
-//! A serializer that writes metalayers. The position of an entry determines its encoding.
+//! Writes metalayers. The number of entries of a value determines its layout, and the position of an entry determines
+//! its encoding.
 //!
 //! ```text
-//! value ─▶ Start ─ its kind, so the layout ─▶ Entries ─ its position, so the entry ─▶ an integer, a vector or a text
+//!                                                         ┌─▶ IntegerSerializer ─┐
+//! value ─▶ MetalayerSerializer ─▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
+//!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! The first field of a `Meta` gives the layout (`Entries::of_meta`). The fields for entries that this layout does not
-//! have are skipped.
+//! The first field of a `Meta` gives the layout. The fields for entries that this layout does not have are skipped.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
@@ -13,13 +15,15 @@ use core::fmt::{self, Display, Write};
 use core::marker::PhantomData;
 
 use serde::Serialize;
-use serde::ser::{Impossible, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct};
+use serde::ser::SerializeStruct;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
-use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
-#[cfg(feature = "alloc")]
-use crate::wire::NewBytes;
-use crate::wire::{self, After, Buffer, FixedInt, NoRoom, Output, Slots};
+use crate::layout::{
+    Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError,
+};
+use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
+use crate::marker::STR32_HEADER;
+use crate::wire::{FixedInt, Slots, Writer, check_dtype, str32_header};
 
 /// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
@@ -77,8 +81,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 ///
 /// # Errors
 ///
-/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; the message says how
-/// many bytes are needed. It is also an error if the value does not fit a layout, or if its `Serialize` fails. After an
+/// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; [`Error::needed_len`]
+/// says how many bytes are needed. It is also an error if the value does not fit a layout, or if its `Serialize` fails. After an
 /// error, part of the buffer may be overwritten.
 ///
 /// ```
@@ -89,7 +93,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// ```
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-    let length = value.serialize(Start { buffer: &mut *buffer, layout: None })?;
+    let mut length = 0;
+    value.serialize(MetalayerSerializer::<true>::new(Writer::new(&mut *buffer), &mut length))?;
     Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
@@ -123,16 +128,17 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 /// ```
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
-    value.serialize(Start { buffer: NoRoom, layout: None })
+    let mut length = 0;
+    value.serialize(MetalayerSerializer::<false>::new(Writer::new(&mut []), &mut length))?;
+    Ok(length)
 }
 
 #[cfg(feature = "alloc")]
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
-    let mut bytes = Box::default();
     // For nearly every dtype, this call writes the whole metalayer. If the dtype is longer than `DTYPE_ROOM`, the call
     // only measures the length of the metalayer.
-    let length = value.serialize(Start { buffer: NewBytes::new(&mut bytes, DTYPE_ROOM), layout })?;
+    let (bytes, length) = allocated(value, layout, DTYPE_ROOM)?;
     match length.checked_sub(bytes.len()) {
         None | Some(0) => Ok(shortened(bytes, length)),
         Some(missing) => with_long_dtype(value, layout, length, DTYPE_ROOM + missing),
@@ -149,8 +155,7 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     length: usize,
     dtype_room: usize,
 ) -> Result<Vec<u8>, Error> {
-    let mut bytes = Box::default();
-    let written = value.serialize(Start { buffer: NewBytes::new(&mut bytes, dtype_room), layout })?;
+    let (bytes, written) = allocated(value, layout, dtype_room)?;
     // The second call of `Serialize` may write another value. The allocation has room for the dimensions of the second
     // value, but for a dtype only as long as that of the first value. If the second value has fewer dimensions and a
     // longer dtype, it can have the same length as the first value, but not fit the allocation.
@@ -161,8 +166,26 @@ fn with_long_dtype<T: Serialize + ?Sized>(
     }
 }
 
+/// Writes a metalayer to a new allocation with room for a dtype of this length. Returns the allocation, and the length
+/// of the metalayer, which may exceed the allocation.
+#[cfg(feature = "alloc")]
+#[inline(always)]
+fn allocated<T: Serialize + ?Sized>(
+    value: &T,
+    layout: Option<Layout>,
+    dtype_room: usize,
+) -> Result<(Box<[u8]>, usize), Error> {
+    let (mut bytes, mut length) = (Box::default(), 0);
+    let writer = Writer::allocating(&mut bytes, dtype_room);
+    value.serialize(MetalayerSerializer::<false> {
+        layout,
+        ..MetalayerSerializer::new(writer, &mut length)
+    })?;
+    Ok((bytes, length))
+}
+
 // Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
-// Inlined, like most functions that are called when a metalayer is written: see `Entries`.
+// Inlined, like most functions that are called when a metalayer is written: see `SerializeMetalayer`.
 #[cfg(feature = "alloc")]
 #[inline(always)]
 fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
@@ -171,166 +194,6 @@ fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Generates `is_human_readable`, and the methods of [`serde::Serializer`] that write an option or a newtype struct as
-/// its content.
-macro_rules! transparent {
-    () => { transparent! { some newtype } };
-    ($($group:ident)*) => {
-        $(transparent! { @$group })*
-
-        #[inline]
-        fn is_human_readable(&self) -> bool {
-            false
-        }
-    };
-    (@some) => {
-        #[inline]
-        fn serialize_some<T: serde::Serialize + ?Sized>(self, value: &T) -> Result<Self::Ok, Self::Error> {
-            value.serialize(self)
-        }
-    };
-    (@newtype) => {
-        #[inline]
-        fn serialize_newtype_struct<T: serde::Serialize + ?Sized>(
-            self,
-            _name: &'static str,
-            value: &T,
-        ) -> Result<Self::Ok, Self::Error> {
-            value.serialize(self)
-        }
-    };
-}
-
-/// Generates the method of [`serde::Serializer`] that writes a tuple struct as a tuple.
-macro_rules! tuple_struct {
-    () => {
-        #[inline(always)]
-        fn serialize_tuple_struct(
-            self,
-            _name: &'static str,
-            len: usize,
-        ) -> Result<Self::SerializeTupleStruct, Self::Error> {
-            self.serialize_tuple(len)
-        }
-    };
-}
-
-/// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
-/// elements of a sequence or the fields of a struct.
-macro_rules! types {
-    ($ok:ty) => { types!($ok, Impossible<$ok, Error>, Impossible<$ok, Error>); };
-    ($ok:ty, $elements:ty, $fields:ty) => { types!($ok, Error, $elements, $fields, Impossible<$ok, Error>); };
-    ($ok:ty, $error:ty, $elements:ty, $fields:ty, $map:ty) => {
-        type Ok = $ok;
-        type Error = $error;
-        type SerializeSeq = $elements;
-        type SerializeTuple = $elements;
-        type SerializeTupleStruct = $elements;
-        type SerializeTupleVariant = Impossible<$ok, $error>;
-        type SerializeMap = $map;
-        type SerializeStruct = $fields;
-        type SerializeStructVariant = Impossible<$ok, $error>;
-    };
-}
-
-/// Implements serde's traits for sequences, tuples and tuple structs. They call two methods of the type: `$element` for
-/// each element, and `$end` after the last element.
-macro_rules! elements {
-    (#[$inline:meta] [$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident) => {
-        elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error, $element, $end]
-            SerializeSeq::serialize_element SerializeTuple::serialize_element SerializeTupleStruct::serialize_field }
-    };
-    (@traits #[$inline:meta] $implementation:tt $($trait:ident::$method:ident)*) => {
-        $( elements! { @trait #[$inline] $implementation $trait::$method } )*
-    };
-    (@trait #[$inline:meta] [[$($generics:tt)*] $type:ty => $ok:ty, $error:ty, $element:ident, $end:ident]
-        $trait:ident::$method:ident) => {
-        impl<$($generics)*> $trait for $type {
-            type Ok = $ok;
-            type Error = $error;
-
-            #[$inline]
-            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), $error> {
-                self.$element(value)
-            }
-
-            #[$inline]
-            fn end(self) -> Result<$ok, $error> {
-                self.$end()
-            }
-        }
-    };
-}
-
-/// Generates the methods of [`serde::Serializer`] that reject values. Each argument names the methods for one kind of
-/// value. The methods call the function `unsupported` of the module that uses the macro.
-macro_rules! refuse {
-    ($($group:ident)*) => { $(refuse!(@$group);)* };
-
-    (@integers) => {
-        refuse! { @methods Integer: serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64)
-            serialize_i128(i128) serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64)
-            serialize_u128(u128) }
-    };
-    (@bool) => { refuse! { @methods Bool: serialize_bool(bool) } };
-    (@floats) => { refuse! { @methods Float: serialize_f32(f32) serialize_f64(f64) } };
-    (@char) => { refuse! { @methods Char: serialize_char(char) } };
-    (@str) => {
-        refuse! { @methods Str: serialize_str(&str) }
-        refuse! { @display }
-    };
-    (@display) => {
-        fn collect_str<T: core::fmt::Display + ?Sized>(self, _: &T) -> Result<Self::Ok, Self::Error> {
-            unsupported(&self, ValueType::Str)
-        }
-    };
-    (@bytes) => { refuse! { @methods Bytes: serialize_bytes(&[u8]) } };
-    (@none) => { refuse! { @methods None: serialize_none() } };
-    (@unit) => { refuse! { @methods Unit: serialize_unit() serialize_unit_struct(&'static str) } };
-    (@sequences) => {
-        refuse! { @methods Sequence:
-            serialize_seq(Option<usize>) -> Self::SerializeSeq
-            serialize_tuple(usize) -> Self::SerializeTuple
-            serialize_tuple_struct(&'static str, usize) -> Self::SerializeTupleStruct
-        }
-    };
-    (@map) => { refuse! { @methods Map: serialize_map(Option<usize>) -> Self::SerializeMap } };
-    (@structs) => {
-        refuse! { @methods Struct: serialize_struct(&'static str, usize) -> Self::SerializeStruct }
-    };
-    (@variants) => {
-        refuse! { @methods Enum: serialize_unit_variant(&'static str, u32, &'static str) }
-        refuse! { @variants_with_content }
-    };
-    (@variants_with_content) => {
-        refuse! { @methods Enum:
-            serialize_tuple_variant(&'static str, u32, &'static str, usize) -> Self::SerializeTupleVariant
-            serialize_struct_variant(&'static str, u32, &'static str, usize) -> Self::SerializeStructVariant
-        }
-
-        fn serialize_newtype_variant<T: serde::Serialize + ?Sized>(
-            self,
-            _: &'static str,
-            _: u32,
-            _: &'static str,
-            _: &T,
-        ) -> Result<Self::Ok, Self::Error> {
-            unsupported(&self, ValueType::Enum)
-        }
-    };
-
-    (@methods $found:ident: $($method:ident($($argument:ty),*) $(-> $compound:ty)?)*) => { $(
-        fn $method(self, $(_: $argument),*) -> Result<refuse!(@ok $($compound)?), Self::Error> {
-            unsupported(&self, ValueType::$found)
-        }
-    )* };
-    (@ok) => { Self::Ok };
-    (@ok $compound:ty) => { $compound };
-}
-
-#[cfg(feature = "dtype")]
-pub(crate) use {elements, refuse, transparent, tuple_struct, types};
-
 /// The error for a kind of value that cannot be written in this position.
 // All generated methods call this one function, so each generated method is short.
 #[cold]
@@ -338,14 +201,21 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// The serializer for a value that is written as a whole metalayer.
-struct Start<B> {
-    buffer: B,
+/// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
+struct MetalayerSerializer<'s, const MUST_FIT: bool> {
+    writer: Writer<'s>,
+    /// Advances by the length of the metalayer when it is complete.
+    end: &'s mut usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
-impl<B: Buffer> Start<B> {
+impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
+    #[inline]
+    fn new(writer: Writer<'s>, end: &'s mut usize) -> Self {
+        Self { writer, end, layout: None }
+    }
+
     /// The layout of a value with this number of entries.
     #[inline(always)]
     fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
@@ -355,10 +225,25 @@ impl<B: Buffer> Start<B> {
             Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
         }
     }
+
+    /// Starts a metalayer of this layout.
+    #[inline(always)]
+    fn entries(self, layout: Layout) -> SerializeMetalayer<'s, MUST_FIT> {
+        SerializeMetalayer {
+            writer: self.writer,
+            end: self.end,
+            layout,
+            given: layout,
+            version: 0,
+            next: 0,
+            ndim: 0,
+            next_field: NextField::Entry,
+        }
+    }
 }
 
-impl<B: Buffer> serde::Serializer for Start<B> {
-    types!(B::Filled, Entries<B>, Entries<B>);
+impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUST_FIT> {
+    serializer_types! { (), Error, elements: SerializeMetalayer<'s, MUST_FIT>, fields: SerializeMetalayer<'s, MUST_FIT> }
 
     #[inline(always)]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -366,7 +251,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
             (Some(len), _) => self.serialize_tuple(len),
             // The length of the sequence is not known. The layout determines how many entries there must be, and `end`
             // checks this.
-            (None, Some(layout)) => Ok(Entries::new(self.buffer, layout)),
+            (None, Some(layout)) => Ok(self.entries(layout)),
             (None, None) => Err(LayoutFault::UnknownCount.error()),
         }
     }
@@ -374,7 +259,7 @@ impl<B: Buffer> serde::Serializer for Start<B> {
     #[inline(always)]
     fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
         let layout = self.layout_of(len)?;
-        Ok(Entries::new(self.buffer, layout))
+        Ok(self.entries(layout))
     }
 
     #[inline(always)]
@@ -382,28 +267,29 @@ impl<B: Buffer> serde::Serializer for Start<B> {
         // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
         // serde passes the names of the fields one by one, so they are compared later.
         if name == META_NAME && len == META_FIELDS.len() {
-            return Ok(Entries::of_meta(self.buffer, self.layout));
+            let next_field = NextField::MetaLayout(self.layout);
+            return Ok(SerializeMetalayer { next_field, ..self.entries(Layout::B2nd) });
         }
         self.serialize_tuple(len)
     }
 
-    tuple_struct! {}
+    serialize_through! { some newtype tuple_struct }
 
-    transparent! {}
-
-    refuse! { integers bool floats char str bytes none unit variants map }
+    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }
 
-/// The value of [`Entries::next`] after an error. No layout has an entry at this position, so writing cannot continue.
+/// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
 // Everything between a derived `serialize` and the bytes is `inline(always)`. Only then can the compiler remove the
 // comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
-// inlined makes writing take 50 % longer.
+// inlined is enough to make writing much slower.
 #[derive(Debug)]
-pub struct Entries<B> {
-    output: Output<B>,
+pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
+    writer: Writer<'s>,
+    /// Advances by the length of the metalayer when it is complete.
+    end: &'s mut usize,
     /// The layout to write.
     layout: Layout,
     /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
@@ -428,26 +314,7 @@ enum NextField {
     MetaEntry,
 }
 
-impl<B: Buffer> Entries<B> {
-    #[inline(always)]
-    fn new(buffer: B, layout: Layout) -> Self {
-        Self {
-            output: Output::new(buffer),
-            layout,
-            given: layout,
-            version: 0,
-            next: 0,
-            ndim: 0,
-            next_field: NextField::Entry,
-        }
-    }
-
-    /// Starts the entries of a `Meta`, whose first field is the layout.
-    #[inline(always)]
-    fn of_meta(buffer: B, asked: Option<Layout>) -> Self {
-        Self { next_field: NextField::MetaLayout(asked), ..Self::new(buffer, Layout::B2nd) }
-    }
-
+impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
     /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
     #[inline(always)]
     fn meta_layout<T: Serialize + ?Sized>(
@@ -486,7 +353,7 @@ impl<B: Buffer> Entries<B> {
     }
 
     #[inline(always)]
-    fn entry<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.given.entry(self.next) else {
             // If `next` is `FAILED`, the value has ignored an earlier error. `gives` is then `FAILED` too, and
             // `wrong_count` returns an error that says this.
@@ -508,43 +375,46 @@ impl<B: Buffer> Entries<B> {
 
     #[inline(always)]
     fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
-        let output = &mut self.output;
-        match entry {
+        let writer = &mut self.writer;
+        match entry.encoding() {
             _ if !self.layout.has(entry) => {}
-            // The version is written later, together with `ndim`. `to_vec` allocates its buffer only then, because the
-            // size of the buffer depends on `ndim`.
-            Entry::Version => self.version = fixint(value)?,
-            Entry::DtypeFormat => output.fixint(fixint(value)?),
-            Entry::Ndim => {
+            // What comes before `ndim` is written together with `ndim`, because the buffer of `to_vec` depends on it.
+            Encoding::Fixint if entry < Entry::Ndim => self.version = fixint(value)?,
+            Encoding::Fixint => writer.fixint(fixint(value)?),
+            Encoding::Ndim => {
                 let ndim = fixint(value)?;
-                if ndim > MAX_NDIM {
+                if usize::from(ndim) > MAX_NDIM {
                     return Err(out_of_range(u128::from(ndim)));
                 }
                 self.ndim = ndim;
-                output.start(self.layout, self.version, ndim);
+                writer.start(self.layout, self.version, ndim);
             }
-            Entry::Shape => {
-                let slots = output.vector::<i64>(self.ndim);
-                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
+            Encoding::Int64s => {
+                let slots = writer.vector::<i64>(self.ndim);
+                value.serialize(VectorSerializer { slots, entry, ndim: self.ndim })?;
             }
-            Entry::Chunkshape | Entry::Blockshape => {
-                let slots = output.vector::<i32>(self.ndim);
-                value.serialize(VectorSerializer::new(slots, entry, self.ndim))?;
+            Encoding::Int32s => {
+                let slots = writer.vector::<i32>(self.ndim);
+                value.serialize(VectorSerializer { slots, entry, ndim: self.ndim })?;
             }
-            Entry::Dtype => {
-                let length = value.serialize(TextSerializer(output.rest()))?;
-                output.skip(length);
+            Encoding::Str32 => {
+                let length = value.serialize(TextSerializer(writer.rest()))?;
+                writer.skip(length);
             }
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn finish(self) -> Result<B::Filled, Error> {
+    fn finish(self) -> Result<(), Error> {
         if usize::from(self.next) != self.given.entries().len() {
             return Err(wrong_count(self.given, self.next));
         }
-        self.output.finish()
+        if MUST_FIT {
+            self.writer.check_room()?;
+        }
+        *self.end += self.writer.position();
+        Ok(())
     }
 }
 
@@ -562,10 +432,10 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
-elements! { #[inline(always)] [B: Buffer] Entries<B> => B::Filled, Error, entry, finish }
+serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] SerializeMetalayer<'_, MUST_FIT> => (), Error }
 
-impl<B: Buffer> SerializeStruct for Entries<B> {
-    type Ok = B::Filled;
+impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> {
+    type Ok = ();
     type Error = Error;
 
     #[inline(always)]
@@ -578,11 +448,11 @@ impl<B: Buffer> SerializeStruct for Entries<B> {
             self.next = FAILED;
             return Err(error);
         }
-        self.entry(value)
+        self.element(value)
     }
 
     #[inline(always)]
-    fn end(self) -> Result<B::Filled, Error> {
+    fn end(self) -> Result<(), Error> {
         self.finish()
     }
 }
@@ -634,7 +504,7 @@ macro_rules! take {
 }
 
 impl<W: Width> serde::Serializer for IntegerSerializer<W> {
-    types!(W);
+    serializer_types! { W, Error }
 
     take! {
         serialize_i8(i8) i128
@@ -649,9 +519,9 @@ impl<W: Width> serde::Serializer for IntegerSerializer<W> {
         serialize_u128(u128) u128
     }
 
-    transparent! {}
+    serialize_through! { some newtype }
 
-    refuse! { bool floats char str bytes none unit variants sequences map structs }
+    serialize_rejects! { unsupported: bool floats char str bytes none unit variants sequences map structs }
 }
 
 /// The serializer for a sequence, tuple or tuple struct of `ndim` integers.
@@ -659,13 +529,6 @@ struct VectorSerializer<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
     ndim: u8,
-}
-
-impl<'s, W> VectorSerializer<'s, W> {
-    #[inline]
-    fn new(slots: Slots<'s, W>, entry: Entry, ndim: u8) -> Self {
-        Self { slots, entry, ndim }
-    }
 }
 
 #[inline]
@@ -684,7 +547,7 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
 const FAILED_COUNT: usize = usize::MAX / 2;
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
-    types!((), SerializeVector<'s, W>, Impossible<(), Error>);
+    serializer_types! { (), Error, elements: SerializeVector<'s, W> }
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -714,16 +577,13 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
         dimensions.finish()
     }
 
-    tuple_struct! {}
+    serialize_through! { some newtype tuple_struct }
 
-    transparent! {}
-
-    refuse! { integers bool floats char str bytes none unit variants map structs }
+    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map structs }
 }
 
 /// A partly written dimension vector.
-// This is a separate struct. If `count` were a field of `VectorSerializer`, writing a metalayer from Rust arrays would
-// take 143 more instructions.
+// This is a separate struct, because with a field `count` in `VectorSerializer`, Rust arrays were written more slowly.
 struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
@@ -741,7 +601,7 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
         }
     }
 
-    // Inlined: see `Entries`.
+    // Inlined: see `SerializeMetalayer`.
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         match integer(value) {
@@ -769,30 +629,21 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
     }
 }
 
-elements! { #[inline] [W: FixedInt + Width] SerializeVector<'_, W> => (), Error, element, finish }
+serialize_elements! { #[inline] impl[W: FixedInt + Width] SerializeVector<'_, W> => (), Error }
 
 /// The serializer for a string, UTF-8 bytes, or a value that is serialized through its `Display`. It writes to the
 /// front of the slice, and returns the number of bytes, including bytes that did not fit.
 struct TextSerializer<'s>(&'s mut [u8]);
 
-impl TextSerializer<'_> {
-    #[inline]
-    fn put(self, text: &str) -> usize {
-        let mut output = Output::new(self.0);
-        output.text(text);
-        output.position()
-    }
-}
-
 impl serde::Serializer for TextSerializer<'_> {
-    types!(usize);
+    serializer_types! { usize, Error }
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
-        if !wire::is_dtype(text.as_bytes()) {
-            return Err(TextFault::find(text.as_bytes()).error());
-        }
-        Ok(self.put(text))
+        check_dtype(text)?;
+        let mut writer = Writer::new(self.0);
+        writer.text(text);
+        Ok(writer.position())
     }
 
     /// Writes the name of a variant as the dtype. So the dtypes that a program accepts can be the unit variants of an
@@ -809,84 +660,92 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        let text = wire::dtype(bytes).ok_or_else(|| TextFault::find(bytes).error())?;
-        Ok(self.put(text))
+        match core::str::from_utf8(bytes) {
+            Ok(text) => self.serialize_str(text),
+            Err(_) => Err(TextFault::find(bytes).error()),
+        }
     }
 
-    /// Writes a header with length 0, and formats the value into the buffer after it. Then the length of the text is
-    /// known, and replaces the 0.
+    /// Formats the value into the buffer, after room for the header. Then the length of the text is known, and the
+    /// header is written.
     // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
-        let mut output = Output::new(self.0);
-        output.text_header(0);
-        let mut writer = TextWriter { output, error: None };
-        let written = write!(writer, "{value}");
-        let TextWriter { mut output, error } = writer;
+        let (header, room) = match self.0.split_first_chunk_mut() {
+            Some((header, room)) => (Some(header), room),
+            None => (None, Default::default()),
+        };
+        let mut text = TextWriter { room, length: 0, error: None };
+        let written = write!(text, "{value}");
         // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
         // not matter then, because a `Display` may ignore the error and continue, or return another error.
-        match (written, error) {
+        match (written, text.error) {
             (_, Some(error)) => Err(error),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
             (Ok(()), None) => {
-                output.close_text();
-                Ok(output.position())
+                if let Some(header) = header {
+                    *header = str32_header(text.length);
+                }
+                Ok(STR32_HEADER + text.length)
             }
         }
     }
 
-    transparent! {}
+    serialize_through! { some newtype }
 
-    refuse! { integers bool floats char none unit variants_with_content sequences map structs }
+    serialize_rejects! { unsupported: integers bool floats char none unit variants_with_content sequences map structs }
 }
 
 /// The serializer for the name of a layout.
 struct LayoutSerializer;
 
 impl serde::Serializer for LayoutSerializer {
-    types!(Layout);
+    serializer_types! { Layout, Error }
 
     #[inline]
     fn serialize_str(self, name: &str) -> Result<Layout, Error> {
         name.parse().map_err(|error: ParseLayoutError| serde::ser::Error::custom(error))
     }
 
-    transparent! {}
+    serialize_through! { some newtype }
 
-    refuse! { integers bool floats char display bytes none unit variants sequences map structs }
+    serialize_rejects! { unsupported: integers bool floats char display bytes none unit variants sequences map structs }
 }
 
 /// Text that is written in pieces.
 struct TextWriter<'s> {
-    output: Output<&'s mut [u8]>,
+    room: &'s mut [u8],
+    /// The length of the text so far, including pieces that did not fit the room.
+    length: usize,
     /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
     error: Option<Error>,
 }
 
 impl Write for TextWriter<'_> {
-    fn write_str(&mut self, part: &str) -> fmt::Result {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
         // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
-        // be searched for a NUL, because pieces that do not fit the buffer are dropped.
-        let before = self.output.text_length();
-        let length = before + part.len();
-        let checked = if let Some(at) = part.bytes().position(|byte| byte == 0) {
-            Err(TextFault::Nul { at: before + at })
+        // be searched for a NUL, because pieces that do not fit the room are dropped.
+        let before = self.length;
+        let length = before + piece.len();
+        let fault = if let Some(at) = piece.bytes().position(|byte| byte == 0) {
+            TextFault::Nul { at: before + at }
         } else if length > MAX_DTYPE_LEN {
-            Err(TextFault::TooLong { length })
+            TextFault::TooLong { length }
         } else {
-            self.output.text_part(part);
-            Ok(())
+            if let Some(slot) = self.room.get_mut(before..length) {
+                slot.copy_from_slice(piece.as_bytes());
+            }
+            self.length = length;
+            return Ok(());
         };
-        checked.map_err(|fault| {
-            self.error = Some(fault.error());
-            fmt::Error
-        })
+        self.error = Some(fault.error());
+        Err(fmt::Error)
     }
 }
 
 /// A serde serializer that writes metalayers into a buffer.
 ///
 /// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The [crate's page](crate#serdes-data-model) has a table of the types that
+/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
 /// each entry accepts.
 ///
 /// ```
@@ -904,6 +763,7 @@ impl Write for TextWriter<'_> {
 pub struct Serializer<'a> {
     buffer: &'a mut [u8],
     position: usize,
+    /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
@@ -944,14 +804,15 @@ impl<'a> Serializer<'a> {
 
     /// The serializer for the next metalayer, which begins at the current position of the buffer.
     #[inline]
-    fn start(&mut self) -> Start<After<'_>> {
-        let bytes = self.buffer.get_mut(self.position..).unwrap_or_default();
-        Start { buffer: After { bytes, position: &mut self.position }, layout: self.layout }
+    fn start(&mut self) -> MetalayerSerializer<'_, true> {
+        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
+        let (layout, writer) = (self.layout, Writer::new(buffer));
+        MetalayerSerializer { layout, ..MetalayerSerializer::new(writer, &mut self.position) }
     }
 }
 
 impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    types!((), Entries<After<'s>>, Entries<After<'s>>);
+    serializer_types! { (), Error, elements: SerializeMetalayer<'s, true>, fields: SerializeMetalayer<'s, true> }
 
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
@@ -968,9 +829,7 @@ impl<'s> serde::Serializer for &'s mut Serializer<'_> {
         self.start().serialize_struct(name, len)
     }
 
-    tuple_struct! {}
+    serialize_through! { some newtype tuple_struct }
 
-    transparent! {}
-
-    refuse! { integers bool floats char str bytes none unit variants map }
+    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }

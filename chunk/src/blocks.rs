@@ -58,6 +58,16 @@ impl ChunkHeader {
         bytes.get(..bytes.len() - rest.len())
     }
 
+    /// The offset in a chunk where its blocks begin: after the table, and after the dictionary if there is one. The
+    /// table must be [valid](Self::check_table).
+    #[must_use]
+    pub fn blocks_start(&self, chunk: &[u8]) -> usize {
+        let end = self.header_len.saturating_add(self.table_len().unwrap_or_default());
+        let length = chunk.get(end..).and_then(|after| block_starts(after).next());
+        let length = length.and_then(|length| usize::try_from(length).ok()).filter(|_| self.has_dictionary);
+        end.saturating_add(length.map_or(0, |length| INT32.saturating_add(length)))
+    }
+
     /// Checks the table of blocks of a whole chunk.
     ///
     /// # Errors

@@ -22,6 +22,10 @@ use zrip::{DecompressContext, Dictionary};
 
 use crate::blosclz;
 use crate::codec::Codec;
+#[cfg(feature = "compress")]
+use crate::error::Fault;
+#[cfg(feature = "compress")]
+use crate::memory;
 
 /// The decoders of all codecs. Each decoder keeps its memory for the next stream.
 #[derive(Default)]
@@ -116,9 +120,20 @@ const ZSTD_LEVELS: [u8; 9] = [1, 3, 5, 7, 9, 11, 13, 15, 22];
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
 
+/// The most memory that an encoder of a codec needs at a level from 1 to 9. The documentation of `zstd-encode` has the
+/// limits of its levels.
+#[cfg(feature = "compress")]
+const fn encoder_memory(codec: Codec, level: u8) -> usize {
+    match (codec, level) {
+        (Codec::ZSTD, 3..=6) => 8 << 20,
+        (Codec::ZSTD, 7..) => 56 << 20,
+        _ => 3 << 20,
+    }
+}
+
 /// The encoder of a codec at a level from 1 to 9. It keeps its memory for the next stream.
 #[cfg(feature = "compress")]
-pub(crate) struct Encoder {
+pub(crate) struct StreamEncoder {
     state: EncoderState,
     /// The compressed stream.
     output: Vec<u8>,
@@ -135,8 +150,11 @@ enum EncoderState {
 }
 
 #[cfg(feature = "compress")]
-impl Encoder {
-    pub(crate) fn new(codec: Codec, level: u8) -> Self {
+impl StreamEncoder {
+    pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
+        // The crates end the process if the system has no memory for their tables. So memory for the tables is reserved
+        // here and released again.
+        memory::reserve(&mut Vec::new(), encoder_memory(codec, level))?;
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
             Codec::LZ4 => EncoderState::Lz4,
@@ -151,23 +169,28 @@ impl Encoder {
             }
             _ => EncoderState::None,
         };
-        Self { state, output: Vec::new() }
+        Ok(Self { state, output: Vec::new() })
     }
 
     /// Compresses a stream; `None` if the compressed stream would not be shorter.
-    pub(crate) fn compress(&mut self, stream: &[u8]) -> Option<&[u8]> {
+    pub(crate) fn compress(&mut self, stream: &[u8]) -> Result<Option<&[u8]>, Fault> {
         if let EncoderState::Zstd(encoder) = &mut self.state {
             self.output.clear();
             encoder.compress(stream, &mut self.output);
-            return Some(&self.output[..]).filter(|output| output.len() < stream.len());
+            return Ok(Some(&self.output[..]).filter(|output| output.len() < stream.len()));
         }
         let room = match self.state {
             EncoderState::Lz4 => lz4rip::get_maximum_output_size(stream.len()),
             _ => stream.len(),
         };
         if self.output.len() < room {
-            self.output.resize(room, 0);
+            memory::resize(&mut self.output, room)?;
         }
+        Ok(self.compress_in(room, stream))
+    }
+
+    /// Compresses a stream with at most `room` bytes of the output.
+    fn compress_in(&mut self, room: usize, stream: &[u8]) -> Option<&[u8]> {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {
             EncoderState::Blosclz(encoder) => encoder.compress(stream, output)?,

@@ -4,11 +4,12 @@ use core::{fmt, mem};
 
 use alloc::vec::Vec;
 
-use crate::codecs::Encoder;
+use crate::codecs::StreamEncoder;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
+use crate::memory;
 use crate::params::{CParams, cleared_bits};
 
 /// Data of fewer bytes is stored without compression. C-Blosc2 has the same limit.
@@ -34,7 +35,7 @@ const RUN_TOKEN: u8 = 1;
 /// ```
 pub struct Compressor {
     params: CParams,
-    encoder: Encoder,
+    encoder: StreamEncoder,
     filtered: FilteredBlock,
 }
 
@@ -55,10 +56,10 @@ impl Compressor {
     /// # Errors
     ///
     /// [`ErrorKind::Params`](crate::ErrorKind::Params) if a parameter is invalid, or if this crate cannot apply the
-    /// codec or a filter.
+    /// codec or a filter. [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the codec.
     pub fn new(params: CParams) -> Result<Self, Error> {
         let params = params.check()?;
-        let encoder = Encoder::new(params.codec, params.clevel);
+        let encoder = StreamEncoder::new(params.codec, params.clevel)?;
         Ok(Self { params, encoder, filtered: FilteredBlock::default() })
     }
 
@@ -72,8 +73,9 @@ impl Compressor {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the data has more than 2147483615 bytes. In this
-    /// case, `chunk` is empty afterwards.
+    /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the data has more than 2147483615 bytes, and
+    /// [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for a block or the chunk. After an error,
+    /// the content of `chunk` is not specified.
     ///
     /// ```
     /// use b2nd_chunk::{CParams, ChunkHeader, Compressor, SpecialValue};
@@ -93,24 +95,25 @@ impl Compressor {
         let blocksize = self.params.blocksize_of(nbytes);
         let constant = constant(data, typesize);
         let is_compressed = constant.is_none() && clevel > 0 && nbytes >= MIN_NBYTES;
-        if is_compressed && self.compress_blocks(data, blocksize, chunk).is_some() {
+        if is_compressed && self.compress_blocks(data, blocksize, chunk)? {
             return Ok(());
         }
         let body = constant.unwrap_or(data);
         let header = stored_header(constant.is_some(), typesize, nbytes, blocksize, body.len());
         chunk.clear();
-        chunk.reserve_exact(ChunkHeader::MAX_LEN + body.len());
+        let length = ChunkHeader::MAX_LEN + body.len();
+        chunk.try_reserve_exact(length).map_err(|_| Fault::NoMemory { nbytes: length })?;
         chunk.extend_from_slice(&header.ok_or(too_long)?);
         chunk.extend_from_slice(body);
         Ok(())
     }
 
-    /// Compresses the data block by block. `None` as soon as the table and the blocks together are not shorter than the
+    /// Compresses the data block by block. `false` as soon as the table and the blocks together are not shorter than the
     /// data.
-    fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Option<()> {
+    fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Result<bool, Fault> {
         let CParams { codec, mut filters, typesize, .. } = self.params;
         let itemsize: usize = typesize_byte(typesize).into();
-        if data.len() % itemsize != 0 {
+        if !data.len().is_multiple_of(itemsize) {
             // The data ends within an item. C-Blosc2 does not undo delta in the bytes after the last whole item, so
             // the whole chunk is compressed without delta.
             filters
@@ -120,24 +123,27 @@ impl Compressor {
         }
         let is_split = self.params.splits(blocksize);
         let table = ChunkHeader::MAX_LEN;
-        chunk.resize(table + data.len().div_ceil(blocksize) * INT32, 0);
+        memory::resize(chunk, table + data.len().div_ceil(blocksize) * INT32)?;
         for (number, block) in data.chunks(blocksize).enumerate() {
-            let start = i32::try_from(chunk.len()).ok()?.to_le_bytes();
-            chunk.get_mut(table + number * INT32..)?.first_chunk_mut().map(|entry| *entry = start)?;
-            let block = self.filtered.apply(&filters, itemsize, number, block);
+            // A chunk that is too long for `i32` is longer than its data, so it is not used.
+            let start = i32::try_from(chunk.len()).unwrap_or(i32::MAX).to_le_bytes();
+            if let Some(entry) = chunk.get_mut(table + number * INT32..).and_then(<[u8]>::first_chunk_mut) {
+                *entry = start;
+            }
+            let block = self.filtered.apply(&filters, itemsize, number, block)?;
             // The shorter last block is never split.
             let nstreams = if is_split && block.len() == blocksize { itemsize } else { 1 };
             for stream in block.chunks_exact((block.len() / nstreams).max(1)) {
-                append_stream(&mut self.encoder, stream, chunk);
+                append_stream(&mut self.encoder, stream, chunk)?;
                 if chunk.len() >= ChunkHeader::MAX_LEN + data.len() {
-                    return None;
+                    return Ok(false);
                 }
             }
         }
         let sizes = [data.len(), blocksize, chunk.len() - ChunkHeader::MAX_LEN];
-        let header = compressed_header(codec, &filters, is_split, typesize, sizes)?;
-        *chunk.first_chunk_mut()? = header;
-        Some(())
+        let header = compressed_header(codec, &filters, is_split, typesize, sizes);
+        let start = chunk.first_chunk_mut();
+        Ok(start.zip(header).map(|(start, header)| *start = header).is_some())
     }
 }
 
@@ -155,14 +161,14 @@ impl FilteredBlock {
         itemsize: usize,
         number: usize,
         block: &'b [u8],
-    ) -> &'b [u8] {
+    ) -> Result<&'b [u8], Fault> {
         let Self { bytes, next, reference } = self;
         let mut is_copied = false;
         for filter in filters.iter().filter(|filter| filter.id != 0) {
             let kind = filter.without_parameter();
             if filter.is_shuffle() {
                 let shuffle = if kind == Filter::SHUFFLE { filters::shuffle } else { filters::bitshuffle };
-                next.resize(block.len(), 0);
+                memory::resize(next, block.len())?;
                 shuffle(filter.shuffled_size(itemsize), if is_copied { bytes } else { block }, next);
                 mem::swap(bytes, next);
                 is_copied = true;
@@ -170,11 +176,14 @@ impl FilteredBlock {
             }
             if !mem::replace(&mut is_copied, true) {
                 bytes.clear();
+                memory::reserve(bytes, block.len())?;
                 bytes.extend_from_slice(block);
             }
             match kind {
                 Filter::DELTA if number == 0 => {
-                    reference.clone_from(bytes);
+                    reference.clear();
+                    memory::reserve(reference, bytes.len())?;
+                    reference.extend_from_slice(bytes);
                     filters::delta(itemsize, None, bytes);
                 }
                 Filter::DELTA => filters::delta(itemsize, Some(reference), bytes),
@@ -182,7 +191,7 @@ impl FilteredBlock {
                 _ => filters::truncate(itemsize, cleared_bits(*filter, itemsize).unwrap_or_default(), bytes),
             }
         }
-        if is_copied { bytes } else { block }
+        Ok(if is_copied { bytes } else { block })
     }
 }
 
@@ -196,19 +205,22 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
 }
 
 /// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or as it is.
-fn append_stream(encoder: &mut Encoder, stream: &[u8], chunk: &mut Vec<u8>) {
+fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()
         && stream.starts_with(others)
     {
+        memory::reserve(chunk, INT32 + 1)?;
         chunk.extend_from_slice(&(-i32::from(byte)).to_le_bytes());
         if byte != 0 {
             chunk.push(RUN_TOKEN);
         }
-        return;
+        return Ok(());
     }
-    let bytes = encoder.compress(stream).unwrap_or(stream);
+    let bytes = encoder.compress(stream)?.unwrap_or(stream);
+    memory::reserve(chunk, INT32 + bytes.len())?;
     // The fallback is never used: `bytes` is no longer than the data of the chunk, whose length fits `i32`.
     chunk.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_le_bytes());
     chunk.extend_from_slice(bytes);
+    Ok(())
 }

@@ -11,10 +11,14 @@ use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
+use crate::memory;
 
 /// Version 2 of the chunk's format, from Blosc 1. Its bitshuffle changes a block only if the number of items in the
 /// block is a multiple of 8.
 const BLOSC1_VERSION: u8 = 2;
+
+/// The number of bytes that zrip may write after the data of a stream.
+const ZSTD_OVERLENGTH: usize = 64;
 
 /// Decompresses chunks. A `Decompressor` reuses its memory, so use the same one for many chunks.
 ///
@@ -140,7 +144,7 @@ impl Decompressor {
         if number > 0 && header.has_delta() && !header.has_variable_blocks {
             let (stored, length) = stored_block(&header, chunk, 0)?;
             let first = reference.insert(mem::take(&mut self.reference));
-            first.resize(length, 0);
+            memory::resize(first, length)?;
             self.block(shared, stored, None, first).map_err(|fault| fault.in_block(0))?;
         }
         let result = self.block(shared, stored, reference.as_deref(), block);
@@ -252,6 +256,11 @@ impl Decompressor {
         let Shared { header, codec, dictionary } = shared;
         let Self { decoders, streams, .. } = self;
         let length = out.len() / header.nstreams(out.len());
+        if !is_in_out {
+            // The crate zrip also reserves the bytes that it may write after the data. It would end the process if the
+            // system has no memory for them.
+            memory::reserve(streams, (out.len() + ZSTD_OVERLENGTH).saturating_sub(streams.len()))?;
+        }
         let mut rest = stored;
         for at in (0..out.len()).step_by(length.max(1)) {
             let stream = next_stream(header, &mut rest, length)?;
@@ -389,7 +398,7 @@ fn unshuffle(header: &ChunkHeader, filter: Filter, source: &[u8], out: &mut [u8]
     if filter.id == Filter::SHUFFLE.id {
         return filters::unshuffle(itemsize, source, out);
     }
-    if header.version == BLOSC1_VERSION && (out.len() / itemsize.max(1)) % 8 != 0 {
+    if header.version == BLOSC1_VERSION && !(out.len() / itemsize.max(1)).is_multiple_of(8) {
         return out.copy_from_slice(source);
     }
     filters::unbitshuffle(itemsize, source, out);

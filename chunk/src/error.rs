@@ -55,6 +55,8 @@ pub enum ErrorKind {
     Params,
     /// The data is too long for a chunk.
     DataTooLong,
+    /// The system has no memory for a block or a chunk. The call may succeed later.
+    NoMemory,
 }
 
 /// Generates the faults, each with its kind and its text.
@@ -153,6 +155,9 @@ faults! {
     }
     DataTooLong {
         DataTooLong { nbytes: usize } "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}"
+    }
+    NoMemory {
+        NoMemory { nbytes: usize } "needs {nbytes} bytes of memory, which the system does not have"
     }
 }
 

@@ -76,14 +76,9 @@ pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 /// The number of bytes of a length or an offset in a chunk.
 pub const INT32: usize = size_of::<i32>();
 
-/// Generates a constant for the offset of each part of a header, the list of all parts, and the rows of the table on
-/// the page of [`ChunkHeader`].
+/// Generates a constant for the offset of each part of a header, and the list of all parts.
 macro_rules! parts {
-    (
-        $(#[$before:meta])*
-        [$($offset:ident $name:literal $at:literal $len:literal $what:literal)*]
-        $item:item
-    ) => {
+    ($($offset:ident $name:literal $at:literal $len:literal $what:literal)*) => {
         $(
             #[doc = concat!("The offset of `", $name, "`.")]
             pub const $offset: usize = $at;
@@ -91,15 +86,31 @@ macro_rules! parts {
 
         /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in
         /// a header of 32 bytes.
-        pub const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
-
-        $(#[$before])*
         ///
         /// | offset | bytes | name | value |
         /// |---|---|---|---|
         $(#[doc = concat!("| ", $at, " | ", $len, " | `", $name, "` | ", $what, " |")])*
-        $item
+        pub const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
     };
+}
+
+parts! {
+    VERSION "version" 0 1 "the version of the chunk's format"
+    CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
+    FLAGS "flags" 2 1 "bits 0 and 2 together: the header has 32 bytes; bit 1: not compressed; bit 3: delta; bit 4: blocks \
+        are not split; bits 5 to 7: the format of the codec, 0 blosclz, 1 lz4, 3 zlib, 4 zstd, 6 that of `codec`, 7 that of \
+        the frame"
+    TYPESIZE "typesize" 3 1 "the size of an item in bytes; 1 if it is above 255"
+    NBYTES "nbytes" 4 4 "the size of the data in bytes, decompressed (int32)"
+    BLOCKSIZE "blocksize" 8 4 "the size of a block in bytes, decompressed (int32)"
+    CBYTES "cbytes" 12 4 "the size of the chunk in bytes, with its header (int32)"
+    FILTERS "filters" 16 6 "the number of each filter"
+    CODEC "codec" 22 1 "the codec, if the flags have no room for it"
+    CODEC_META "codec_meta" 23 1 "the codec's parameter"
+    FILTERS_META "filters_meta" 24 6 "a parameter for each filter"
+    BLOCK_FLAGS "block_flags" 30 1 "bit 0: blocks have different lengths, and `blocksize` is their number"
+    MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: the value of all items, 1 zero, 2 NaN, 3 stored once, 4 not \
+        initialized"
 }
 
 /// The single value of all items of a constant chunk.
@@ -144,78 +155,60 @@ impl SpecialValue {
     }
 }
 
-parts! {
-    /// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
-    [
-        VERSION "version" 0 1 "the version of the chunk's format"
-        CODEC_VERSION "codec_version" 1 1 "the version of the codec's format"
-        FLAGS "flags" 2 1 "bits 0 and 2 together: the header has 32 bytes; bit 1: not compressed; bit 3: delta; bit 4: blocks \
-            are not split; bits 5 to 7: the format of the codec, 0 blosclz, 1 lz4, 3 zlib, 4 zstd, 6 that of `codec`, 7 that of \
-            the frame"
-        TYPESIZE "typesize" 3 1 "the size of an item in bytes; 1 if it is above 255"
-        NBYTES "nbytes" 4 4 "the size of the data in bytes, decompressed (int32)"
-        BLOCKSIZE "blocksize" 8 4 "the size of a block in bytes, decompressed (int32)"
-        CBYTES "cbytes" 12 4 "the size of the chunk in bytes, with its header (int32)"
-        FILTERS "filters" 16 6 "the number of each filter"
-        CODEC "codec" 22 1 "the codec, if the flags have no room for it"
-        CODEC_META "codec_meta" 23 1 "the codec's parameter"
-        FILTERS_META "filters_meta" 24 6 "a parameter for each filter"
-        BLOCK_FLAGS "block_flags" 30 1 "bit 0: blocks have different lengths, and `blocksize` is their number"
-        MORE_FLAGS "more_flags" 31 1 "bit 0: there is a dictionary; bits 4 to 6: the value of all items, 1 zero, 2 NaN, 3 stored once, 4 not \
-            initialized"
-    ]
-    ///
-    /// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
-    ///
-    /// | chunk | bytes |
-    /// |---|---|
-    /// | not compressed | the data |
-    /// | one value | the value, once (no bytes for zeros, NaN and uninitialized items) |
-    /// | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
-    ///
-    /// ```
-    /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
-    ///
-    /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
-    /// let header = ChunkHeader::parse(bytes).expect("a header");
-    /// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 32, 4));
-    /// assert_eq!((header.codec, header.filters[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
-    /// ```
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub struct ChunkHeader {
-        /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
-        pub header_len: usize,
-        /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
-        pub version: u8,
-        /// The size of an item in bytes; 1 if it is above 255.
-        pub typesize: u8,
-        /// The size of the decompressed data in bytes.
-        pub nbytes: usize,
-        /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
-        pub blocksize: usize,
-        /// The stored size of the chunk in bytes, with its header.
-        pub cbytes: usize,
-        /// Whether the data follows the header without compression and without filters.
-        pub is_uncompressed: bool,
-        /// The single value of all items, if the chunk is constant.
-        pub special: Option<SpecialValue>,
-        /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
-        /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
-        pub codec: Option<Codec>,
-        /// The filters, in order of application. An id of 0 means no filter.
-        pub filters: [Filter; 6],
-        /// Whether blocks have different sizes.
-        pub has_variable_blocks: bool,
-        /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
-        pub has_dictionary: bool,
-        pub(crate) flags: u8,
-        pub(crate) more_flags: u8,
-        pub(crate) block_flags: u8,
-        /// Bits 4 to 6 of byte 31: the number of the special value. Only 0 to 4 are defined. In a chunk of Blosc 1,
-        /// byte 31 is data. Nevertheless, if such a chunk is in a frame, C-Blosc2 reads a special value from byte 31.
-        pub(crate) special_bits: u8,
-    }
+/// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
+///
+/// [`PARTS`] has a table of the bytes.
+///
+/// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
+///
+/// | chunk | bytes |
+/// |---|---|
+/// | not compressed | the data |
+/// | one value | the value, once (no bytes for zeros, NaN and uninitialized items) |
+/// | compressed | the offset of each block (int32, from the start of the chunk), a dictionary if there is one, the blocks |
+///
+/// ```
+/// use b2nd_chunk::{ChunkHeader, Codec, Filter};
+///
+/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+/// let header = ChunkHeader::parse(bytes).expect("a header");
+/// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 32, 4));
+/// assert_eq!((header.codec, header.filters[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkHeader {
+    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+    pub header_len: usize,
+    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+    pub version: u8,
+    /// The size of an item in bytes; 1 if it is above 255.
+    pub typesize: u8,
+    /// The size of the decompressed data in bytes.
+    pub nbytes: usize,
+    /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
+    pub blocksize: usize,
+    /// The stored size of the chunk in bytes, with its header.
+    pub cbytes: usize,
+    /// Whether the data follows the header without compression and without filters.
+    pub is_uncompressed: bool,
+    /// The single value of all items, if the chunk is constant.
+    pub special: Option<SpecialValue>,
+    /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
+    /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
+    pub codec: Option<Codec>,
+    /// The filters, in order of application. An id of 0 means no filter.
+    pub filters: [Filter; 6],
+    /// Whether blocks have different sizes.
+    pub has_variable_blocks: bool,
+    /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
+    pub has_dictionary: bool,
+    pub(crate) flags: u8,
+    pub(crate) more_flags: u8,
+    pub(crate) block_flags: u8,
+    /// Bits 4 to 6 of byte 31: the number of the special value. Only 0 to 4 are defined. In a chunk of Blosc 1,
+    /// byte 31 is data. Nevertheless, if such a chunk is in a frame, C-Blosc2 reads a special value from byte 31.
+    pub(crate) special_bits: u8,
 }
 
 impl ChunkHeader {

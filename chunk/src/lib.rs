@@ -25,12 +25,14 @@
 //!
 //! # Features
 //!
-//! | feature | lowest Rust | adds |
-//! |---|---|---|
-//! | | 1.85 | headers and tables, `no_std` and without an allocator |
-//! | `decompress` | 1.89 | `Decompressor`, `no_std` with an allocator |
-//! | `compress` | 1.89 | `Compressor`, `no_std` with an allocator; it includes `decompress` |
-//! | `std` | 1.89 | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
+//! | feature | adds |
+//! |---|---|
+//! | | headers and tables, `no_std` and without an allocator |
+//! | `decompress` | `Decompressor`, `no_std` with an allocator |
+//! | `compress` | `Compressor`, `no_std` with an allocator; it includes `decompress` |
+//! | `std` | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
+//!
+//! The features `decompress` and `std` are on by default.
 //!
 //! # What is decompressed
 //!
@@ -84,6 +86,7 @@ pub mod header;
 mod error;
 
 pub mod blocks;
+mod lost_page;
 mod rules;
 
 #[cfg(feature = "compress")]
@@ -91,6 +94,9 @@ mod params;
 
 #[cfg(feature = "decompress")]
 mod filters;
+
+#[cfg(feature = "decompress")]
+mod memory;
 
 #[cfg(feature = "decompress")]
 mod blosclz;

@@ -107,7 +107,7 @@ impl CParams {
                     && blocksize / typesize >= MIN_ITEMS_OF_SPLIT
             }
         };
-        wants_split && blocksize % typesize == 0
+        wants_split && blocksize.is_multiple_of(typesize)
     }
 
     /// The size of the blocks of a chunk with this many bytes of data, at least 1.

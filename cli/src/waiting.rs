@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::terminal::remark;
 
 /// How long a command waits, in all.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// After this time, the user is told for whom the command waits.
 const SILENCE: Duration = Duration::from_secs(1);

@@ -32,17 +32,20 @@
 //! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, page by page | a page of at most 16 MiB |
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
-//! | `Frame::slice` | the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
-//! | `Slice::plan` | nothing: you read the ranges | as `Frame::slice`, and the bytes of a wave: at most 64 MiB, or one block or chunk that is longer |
+//! | `Array::open` | as `Frame::open` | as `Frame::open`. The array keeps what its slices have read and will need again: pages of the chunk index of 4 MiB in all, the first bytes of chunks with their tables of blocks, 4 MiB in all, and the memory for decompressing, 16 MiB in all |
+//! | `Array::slice` | the header, to notice a change of the file; the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
+//! | `Slice::plan` | nothing: you read the ranges | as `Array::slice`, and the bytes of a wave: at most 64 MiB, or one block or chunk that is longer |
 //! | [`Check`](crate::Check) of [chunk headers](crate::CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`](crate::Check) of [chunk data](crate::CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and one chunk or vlmetalayer: 1024 per byte, or 64 MiB; the time grows with the decompressed size |
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
 //! | `EmbeddedFrames` | the list of keys, then the selected frame | 16 MiB for the keys, and one chunk: 1024 per byte, or 64 MiB |
+//! | [`KnownRanges`](crate::KnownRanges) | nothing | 1, and about 100 for each range, until it is cleared |
 //! | [`scan`](crate::scan()) | the file | 2 MiB in all |
 //! | [`zip_members`](crate::zip_members()), [`zip_member`](crate::zip_member()) | the directory of the file, of at most 16 MiB, and headers of at most 1 MiB, together 128 MiB | 16 for the directory, 2 for headers |
 //! | [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) | one member | 64 kB in all |
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Edit::apply`](crate::Edit::apply) of a shape or dtype | header and trailer; if indexes become stale, also the chunk index | as `Frame::open` and `Frame::trailer`, each twice, and 1 MiB |
+//! | `ArrayUpdate` | in each commit, header, chunk index and trailer, and if no commit was before it, the header of each chunk; the chunks that a write or resize changes in part | 8 for header and trailer; 200 for each chunk of the array; the compressed bytes of the changed chunks until the commit, and decompressed chunks of at most 64 MiB or one chunk |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are

@@ -160,6 +160,16 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
+    /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at the
+    /// same time.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self.ranges(), other.ranges()) {
+            ([], _) => self,
+            (_, []) => other,
+            (ranges, others) => Self::unknown([ranges, others].concat()),
+        }
+    }
+
     pub(crate) fn malformed(finding: Finding) -> Self {
         Self::new(ErrorKind::Malformed, Detail::Finding(finding))
     }
@@ -281,6 +291,14 @@ impl Error {
 
     /// The byte ranges that are needed of a [`KnownRanges`](crate::KnownRanges), in the whole file. Empty if the error has
     /// another reason.
+    ///
+    /// ```
+    /// use b2nd_frame::{Frame, KnownRanges};
+    ///
+    /// let error = Frame::read_at(KnownRanges::new(520), 0).unwrap_err();
+    /// assert_eq!(error.ranges(), [0..512]);
+    /// assert_eq!(error.to_string(), "incomplete: bytes 0 to 512 are needed");
+    /// ```
     #[must_use]
     pub fn ranges(&self) -> &[Range<u64>] {
         match &self.0.detail {

@@ -12,10 +12,14 @@ use crate::source::ReadAt;
 ///
 /// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of the
 /// kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches these
-/// ranges, inserts them, and makes the same call again. Everything that reads from a [`ReadAt`] works so: frames, their
-/// trailers and chunks, arrays and slices, zip files and stores.
+/// ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip files and
+/// stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of the ranges.
+///
+/// Each call begins again. A slice names at most about 1 MiB of ranges at a time, so for slices of many MiB, a
+/// `SlicePlan` is faster.
 ///
 /// ```
+/// # #[cfg(feature = "decompress")] {
 /// use b2nd_frame::{Array, Error, Frame, KnownRanges};
 ///
 /// /// Asks again and again, until all needed bytes are known.
@@ -43,6 +47,7 @@ use crate::source::ReadAt;
 /// assert_eq!(items.len(), 3 * 8);
 /// let unit: String = ask(&known, || array.attributes())?.vlmetalayer("unit").expect("a unit").decode()?;
 /// assert_eq!(unit, "kelvin");
+/// # }
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Debug, Default)]
@@ -54,37 +59,52 @@ pub struct KnownRanges {
 
 impl KnownRanges {
     /// A source of `size` bytes, of which nothing is known.
+    ///
+    /// ```
+    /// use b2nd_frame::{ErrorKind, Frame, KnownRanges};
+    ///
+    /// let error = Frame::read_at(KnownRanges::new(520), 0).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Incomplete);
+    /// assert_eq!(error.ranges(), [0..512]);
+    /// ```
     #[must_use]
     pub fn new(size: u64) -> Self {
         Self { size, known: Mutex::default() }
     }
 
     /// Inserts bytes from an offset on. Bytes that are known already stay.
+    ///
+    /// ```
+    /// use b2nd_frame::{KnownRanges, ReadAt};
+    ///
+    /// let known = KnownRanges::new(520);
+    /// known.insert(100, b"some bytes");
+    /// let mut bytes = [0; 5];
+    /// known.read_at(&mut bytes, 105)?;
+    /// assert_eq!(&bytes, b"bytes");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn insert(&self, start: u64, bytes: impl Into<Vec<u8>>) {
         let bytes = bytes.into();
-        let end = start.saturating_add(bytes.len() as u64);
         let mut known = self.known();
-        let mut at = start;
-        let mut gaps = Vec::new();
-        let before = known.range(..=start).next_back().map(|(&start, bytes)| range_of(start, bytes));
-        let within = known.range(start..end).map(|(&start, bytes)| range_of(start, bytes));
-        for Range { start, end } in before.into_iter().chain(within) {
-            if at < start {
-                gaps.push(at..start);
-            }
-            at = at.max(end);
-        }
-        if at < end {
-            gaps.push(at..end);
-        }
         let within = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX);
-        for gap in gaps {
+        for gap in gaps(&known, range_of(start, &bytes)) {
             let part = bytes.get(within(gap.start)..within(gap.end)).unwrap_or_default();
             known.insert(gap.start, part.to_vec());
         }
     }
 
-    /// Forgets all bytes, for example after a slice was read. An [`Array`](crate::Array) keeps what it will need again.
+    /// Forgets all bytes, for example after a slice was read. An `Array` keeps what it will need again.
+    ///
+    /// ```
+    /// use b2nd_frame::{KnownRanges, ReadAt};
+    ///
+    /// let known = KnownRanges::new(520);
+    /// known.insert(0, std::fs::read("tests/data/int32_3x5.b2nd")?);
+    /// known.clear();
+    /// assert!(known.read_at(&mut [0; 8], 0).is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn clear(&self) {
         self.known().clear();
     }
@@ -97,6 +117,22 @@ impl KnownRanges {
 
 fn range_of(start: u64, bytes: &[u8]) -> Range<u64> {
     start..start.saturating_add(bytes.len() as u64)
+}
+
+/// The parts of a range that are not known.
+fn gaps(known: &BTreeMap<u64, Vec<u8>>, Range { start, end }: Range<u64>) -> Vec<Range<u64>> {
+    let (mut gaps, mut at) = (Vec::new(), start);
+    let before = known.range(..=start).next_back();
+    let within = known.range(start..end);
+    let after = range_of(end, &[]);
+    let ranges = before.into_iter().chain(within).map(|(&start, bytes)| range_of(start, bytes));
+    for Range { start, end } in ranges.chain([after]) {
+        if at < start {
+            gaps.push(at..start);
+        }
+        at = at.max(end);
+    }
+    gaps
 }
 
 impl ReadAt for KnownRanges {
@@ -112,8 +148,7 @@ impl ReadAt for KnownRanges {
         {
             return bytes.as_slice().read_at(buffer, offset - start);
         }
-        let next = known.range(offset..end).next().map_or(end, |(&next, _)| next);
-        Err(io::Error::other(Error::unknown([offset..next].into())))
+        Err(io::Error::other(Error::unknown(gaps(&known, offset..end))))
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -143,6 +178,7 @@ mod tests {
         known.insert(30, &file[30..40]);
         assert_eq!(read(12, 15).unwrap(), file[12..15]);
         assert_eq!(read(12, 35), Err(vec![20..30]));
+        assert_eq!(read(0, 50), Err(vec![0..10, 20..30, 40..50]));
         assert_eq!(read(5, 15), Err(vec![5..10]));
         // Overlapping ranges.
         known.insert(5, &file[5..45]);

@@ -1,18 +1,18 @@
 //! Reads, checks, changes, repairs and writes the files of Blosc2 N-dimensional arrays (`.b2nd`), without the C library.
 //!
-//! With the feature `ndarray`, this example reads a slice:
+//! This example reads a slice:
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
-//! use b2nd_frame::Frame;
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+//! use b2nd_frame::Array;
+//! let array = Array::open("tests/data/int32_3x5.b2nd")?;
+//! let items = array.slice(&[1..3, 2..5]).read_array::<i32>()?;
 //! # assert_eq!(items, ndarray::array![[7, 8, 9], [12, 13, 14]].into_dyn());
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! With the features `ndarray` and `compress`, this example writes an array, and appends a row:
+//! This example writes an array, and appends a row:
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -25,12 +25,12 @@
 //! let mut update = ArrayUpdate::open(&path)?;
 //! update.append_array(0, array![[7, 8, 9]].view())?;
 //! update.flush()?;
-//! # assert_eq!(b2nd_frame::Frame::open(&path)?.whole().read_array::<i32>()?.sum(), 45);
+//! # assert_eq!(b2nd_frame::Array::open(&path)?.whole().read_array::<i32>()?.sum(), 45);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Without any feature, you can read everything that is not compressed. This example reads the shape and dtype:
+//! This example reads the shape and dtype. It needs no feature:
 //!
 //! ```
 //! # use b2nd_frame::Frame;
@@ -50,6 +50,8 @@
 //! | a file, or the directory of a sparse frame | [`Frame::open`] |
 //! | the same, while another process writes it | [`Frame::open_stable`] |
 //! | a file on a server, from its first bytes | [`Frame::parse`] |
+//! | bytes that your program fetches, in async code or a browser | [`KnownRanges`] |
+//! | the array of a file or a frame, to read its items | `Array::open`, `Array::new` |
 //! | a frame at a known offset of another file | [`Frame::read_at`] |
 //! | a frame in an HDF5, ASDF or other file | [`scan`] |
 //! | a member of a `.b2z` or another zip file | [`zip_member`], [`zip_members`] |
@@ -60,10 +62,10 @@
 //! |---|---|
 //! | shape, chunk shape, block shape and dtype | [`Frame::array`] |
 //! | the class with which python-blosc2 opens the frame | [`Frame::kind`] |
-//! | the items of a slice, decompressed | `Frame::slice`, `Frame::whole`: `read`, `read_array`, `read_as`, `read_rows` |
+//! | the items of a slice, decompressed | `Array::open`, then `Array::slice` or `Array::whole`, then `read`, `read_array`, `read_as` or `read_rows` |
 //! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
 //! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
-//! | the attributes of the array: vlmetalayers | [`Frame::trailer`] |
+//! | the attributes of the array: vlmetalayers | `Array::attributes`, [`Frame::trailer`] |
 //! | the places of the chunks, and their bytes | [`Frame::chunks`], [`Chunks::compressed`], `Chunks::decompressed` |
 //! | the faults and oddities of a file | [`check`]; [`Check`] also reads the chunks |
 //! | the meaning of each byte | [`dump_header`], [`Frame::dump_trailer`], [`Frame::dump_chunks`] |
@@ -98,14 +100,14 @@
 //!
 //! # Features
 //!
-//! | feature | lowest Rust | adds |
-//! |---|---|---|
-//! | | 1.85 | everything except the rows below |
-//! | `decompress` | 1.89 | compressed chunk indexes and vlmetalayers; `Frame::slice`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `compress` | 1.89 | `ArrayWriter`; it includes `decompress` |
-//! | `ndarray` | 1.89 | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
+//! | feature | adds |
+//! |---|---|
+//! | | everything except the rows below |
+//! | `decompress` | compressed chunk indexes and vlmetalayers; `Array`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
+//! | `compress` | `ArrayWriter`; it includes `decompress` |
+//! | `ndarray` | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
 //!
-//! No feature is on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
+//! All features are on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
 //! index can be opened, but its chunks cannot be read.
 //!
 //! # Limits of time and memory
@@ -132,6 +134,8 @@ mod chunk_file;
 mod source;
 
 mod known_ranges;
+
+mod opened_file;
 
 mod messagepack;
 
@@ -185,6 +189,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;
+pub use find::member::MemberSource;
 pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
@@ -201,7 +206,7 @@ pub use read::chunks::Chunks;
 pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};
-pub use salvage::salvage_report::{AssumedOrder, ChunkRange, LostMetalayer, Restored, SalvageReport};
+pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
 pub use slice::array::Array;
 #[cfg(feature = "ndarray")]

@@ -181,6 +181,9 @@ pub(crate) fn read_once(source: &(impl ReadAt + ?Sized), offset: u64, length: u6
     }
 }
 
+/// The longest read for which [`read_up_to`] allocates memory without asking for the size of the source.
+const SHORT: usize = 1 << 16;
+
 /// Appends the bytes from `offset` on to `bytes`, until `bytes` has `length` bytes in all, or the source ends.
 pub(crate) fn read_up_to(
     source: &(impl ReadAt + ?Sized),
@@ -189,8 +192,14 @@ pub(crate) fn read_up_to(
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
-    let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
-    // The length can come from a damaged file. If it exceeds the memory, this is an error, not an abort.
+    let mut length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
+    // The length can come from a damaged file, so the memory must not exceed what the source has. Asking for the size
+    // costs a system call, which a short read does without.
+    if length > SHORT {
+        let rest = usize::try_from(source.size()?.saturating_sub(offset)).unwrap_or(usize::MAX);
+        length = length.min(start.saturating_add(rest));
+    }
+    // If the length exceeds the memory, this is an error, not an abort.
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length.max(start), 0);
     let filled = fill(source, offset, bytes.get_mut(start..).unwrap_or_default())?;
@@ -211,4 +220,40 @@ pub(crate) fn fill(source: &(impl ReadAt + ?Sized), offset: u64, buffer: &mut [u
         }
     }
     Ok(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_up_to_takes_memory_for_the_bytes_of_the_source() {
+        let source = vec![7; 100_000];
+        for (offset, length, expected) in
+            [(0, 1 << 44, 100_000), (99_990, 1 << 44, 10), (200_000, 1 << 44, 0)]
+        {
+            let mut bytes = Vec::new();
+            read_up_to(&source, offset, length, &mut bytes).unwrap();
+            assert_eq!(bytes, vec![7; expected]);
+            assert!(bytes.capacity() <= expected, "{}", bytes.capacity());
+        }
+        let mut bytes = vec![1, 2];
+        read_up_to(&source, 99_999, 1 << 44, &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 2, 7]);
+    }
+
+    #[test]
+    fn read_at_of_bytes_ends_where_they_end() {
+        let bytes: &[u8] = b"abcdef";
+        for source in
+            [&bytes as &dyn ReadAt, &bytes.to_vec(), &Cursor::new(bytes), &Seekable::new(Cursor::new(bytes))]
+        {
+            let mut buffer = [0; 4];
+            assert_eq!(source.read_at(&mut buffer, 4).unwrap(), 2);
+            assert_eq!(&buffer[..2], b"ef");
+            assert_eq!(source.read_at(&mut buffer, 6).unwrap(), 0);
+            assert_eq!(source.read_at(&mut buffer, u64::MAX).unwrap(), 0);
+            assert_eq!(source.size().unwrap(), 6);
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! C-Blosc2 compresses chunks. C-Blosc2 and this project decompress them to the same data.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Cursor, Read};
 use std::process::Stdio;
 
 use b2nd_chunk::{ChunkHeader, Decompressor, Error, ErrorKind};
+use b2nd_frame::{Check, CheckDepth, Finding, FindingCode, Frame};
+use b2nd_lab::frame_of_chunks;
 use serde_json::Value;
 
 use crate::{cases, python, seed};
@@ -21,6 +23,23 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Result<Vec<u8>
     }
     assert!(blocks == data, "the blocks are not the data");
     Ok(data)
+}
+
+/// Asserts that a check finds neither bytes without a block nor a page of zeros in the chunk, wherever it is in a file.
+fn check_layout(chunk: &[u8]) {
+    let header = ChunkHeader::parse(chunk).expect("a header");
+    if chunk.len() < ChunkHeader::MAX_LEN || !header.has_table() {
+        return;
+    }
+    let file = frame_of_chunks(chunk, &[0], header.nbytes);
+    for shift in [0, 1_500, 3_000] {
+        let bytes = [vec![0; shift], file.clone()].concat();
+        let mut frame = Frame::read_at(Cursor::new(bytes), shift as u64).expect("a frame");
+        let findings = Check::new(CheckDepth::ChunkData).run(&mut frame).expect("nobody writes").findings;
+        let is_of_data =
+            |finding: &&Finding| matches!(finding.code(), FindingCode::ChunkData | FindingCode::LostPage);
+        assert_eq!(findings.iter().find(is_of_data), None, "{header:?} {:?}", &chunk[..48.min(chunk.len())]);
+    }
 }
 
 #[test]
@@ -43,7 +62,10 @@ fn chunks_of_c_blosc2_decompress_to_the_same_bytes() {
         let (chunk, expected) = (bytes(&case["chunk"]).unwrap(), bytes(&case["data"]));
         let is_kept = case["kept"] == true;
         match (decompressed(&mut decompressor, &chunk), expected) {
-            (Ok(data), Some(expected)) if data == expected => same += 1,
+            (Ok(data), Some(expected)) if data == expected => {
+                check_layout(&chunk);
+                same += 1;
+            }
             // C-Blosc2 itself does not decompress this chunk to the data that it compressed, so the results are not
             // compared. Known causes: C-Blosc2 loses the last bytes of a split block whose length is not a multiple of
             // the type size. It can compress blocks of another size than the header records. The filter delta can give

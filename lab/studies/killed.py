@@ -123,6 +123,8 @@ COMMANDS = {
     "b2nd convert --append": command(["convert", "--append", "0", "--slice", ":24", "PATH", "PATH"], data=np.append(SHORT_ROW.data, SHORT_ROW.data[:24])),
     "b2nd set --vlmeta": command(["set", "--vlmeta", 'unit="celsius"', "PATH"], vlmeta={"unit": "celsius"}),
     "b2nd set --remove-vlmeta": command(["set", "--remove-vlmeta", "unit", "PATH"], vlmeta={}),
+    "b2nd set --shape": command(["set", "--shape", "35", "PATH"], data=SHORT_ROW.data[:35]),
+    "b2nd rewrite": command(["rewrite", "PATH", "PATH"]),
 }
 WRITERS = {
     "resize, more rows": resize((24, 12)),

@@ -172,6 +172,9 @@ class Case:
             if isinstance(rows, dict):
                 self.seen["python fails"] += 1
             else:
+                # The rows that python-blosc2 appends are zeros until they are written, and this reader takes no lock.
+                if self.kind == "python":
+                    rows = [row for row in rows if any(row)]
                 self.look("python-blosc2", rows)
                 self.seen["python"] += 1
 

@@ -116,6 +116,13 @@ def empty_moved(path):
     path.write_bytes(changed(content, (16, len(content).to_bytes(8))))
 
 
+def too_long(path):
+    """A header_len of more than 64 MiB, in a frame that is longer than that."""
+    length = (1 << 26) + 100
+    content = changed(SMALL, (11, (length - 99).to_bytes(4)), (16, length.to_bytes(8)))
+    path.write_bytes(content + bytes(length - len(content)))
+
+
 def unset_blocks(path):
     """An array of Caterva 0.2 or 0.3, which did not divide chunks into blocks."""
     blosc2.asarray(np.arange(24, dtype="<i4").reshape(4, 6), chunks=(2, 3), blocks=(2, 3), urlpath=str(path), mode="w")
@@ -146,6 +153,12 @@ def items_of(name):
 DAMAGED = [
     ("truncated", with_bytes(SMALL[:360]), ["--assume-order"], SMALL_ITEMS),
     ("longer-file", with_bytes(SMALL + b"more"), [], SMALL_ITEMS),
+    ("too-long", too_long, [], SMALL_ITEMS),
+    ("unknown-version", small((25, b"\x14")), [], SMALL_ITEMS),
+    ("unknown-version", small((113, b"\x01")), [], SMALL_ITEMS),
+    ("frame-type", small((26, b"\x80")), [], SMALL_ITEMS),
+    ("frame-type", small((26, b"\x01")), [], SMALL_ITEMS),
+    ("unknown-filter", small((71, b"\x10")), [], SMALL_ITEMS),
     ("damaged-header", small((29, b"\xcf")), [], SMALL_ITEMS),
     ("damaged-header", small((11, bytes(4))), [], SMALL_ITEMS),
     ("damaged-header", small((70, b"\x07")), [], SMALL_ITEMS),
@@ -170,6 +183,11 @@ DAMAGED = [
     ("invalid-shape", small((136, bytes(4)), (147, bytes(4))), GIVEN, SMALL_ITEMS),
     ("invalid-shape", small((136, b"\x00\x01\x00\x00"), (141, b"\x00\x01\x00\x00")), GIVEN, SMALL_ITEMS),
     ("invalid-shape", small((141, b"\x10\x00\x00\x00")), GIVEN, SMALL_ITEMS),
+    ("chunksize-mismatch", small((58, (24).to_bytes(4))), [], SMALL_ITEMS),
+    ("chunksize-mismatch", small((141, (5).to_bytes(4))), ["--chunks", "2,3"], SMALL_ITEMS),
+    ("dtype-mismatch", small((162, b"<i8")), ["--dtype", "int32"], SMALL_ITEMS),
+    ("unknown-dtype", small((162, b"xyz")), ["--dtype", "int32"], SMALL_ITEMS),
+    ("stale-tail", with_bytes((DATA / "squeezed.caterva").read_bytes()), ["--dtype", "uint16"], None),
     ("unset-blockshape", unset_blocks, [], np.arange(24).reshape(4, 6)),
     ("interrupted-resize", small((126, (9).to_bytes(8))), ["--shape", "3,5"], SMALL_ITEMS),
     ("damaged-index", small((46, b"\x08")), [], SMALL_ITEMS),
@@ -229,7 +247,7 @@ def fault(number, remedy, folder):
     made, lost, wrong = mend(remedy, path, to, options)
     if wrong:
         return f"{remedy}: {wrong}"
-    left = [name for severity, name in reported([made], "--data")[0] if severity == "error"]
+    left = [name for severity, name in reported([made], "--data")[0] if severity == "error" or name == code]
     if left:
         return f"after it, check finds {left}"
     items = answers(read, [str(made)])[0]

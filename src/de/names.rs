@@ -3,7 +3,7 @@
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess};
 
-use super::InOrder;
+use super::EntryAccess;
 use crate::error::{Error, LayoutFault};
 use crate::layout::{Entry, Layout};
 
@@ -90,12 +90,12 @@ fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
 }
 
 /// Passes the entries to a visitor as a map. The key of an entry is the name of its field.
-pub(super) struct ByName<'e, 'm, 'de> {
-    pub(super) entries: &'e mut InOrder<'m, 'de, Error>,
+pub(super) struct ByName<'e, 'm, 'de, const ORDINARY: bool> {
+    pub(super) entries: &'e mut EntryAccess<'m, 'de, ORDINARY>,
     pub(super) names: Names,
 }
 
-impl<'de> MapAccess<'de> for ByName<'_, '_, 'de> {
+impl<'de, const ORDINARY: bool> MapAccess<'de> for ByName<'_, '_, 'de, ORDINARY> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {

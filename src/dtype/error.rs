@@ -80,7 +80,7 @@ impl Error {
     }
 
     #[cold]
-    pub(super) fn unknown_format(input: &str, dtype_format: u8) -> Self {
+    pub(crate) fn unknown_format(input: &str, dtype_format: u8) -> Self {
         Self(Box::new(ErrorParts {
             kind: ErrorKind::UnknownFormat,
             character: None,

@@ -71,7 +71,6 @@ use core::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-use crate::meta::Meta;
 use error::ParseError;
 use resolve::Spacing;
 
@@ -98,35 +97,6 @@ pub mod items;
 
 pub use error::{Error, ErrorKind};
 pub use types::{ByteOrder, Dtype, Extension, Field, Kind, Struct, Subarray, TimeUnit};
-
-impl Meta {
-    /// The parsed dtype; `None` if the layout has no entry `dtype`.
-    ///
-    /// # Errors
-    ///
-    /// If the dtype format is not 0, or if the dtype string is not valid. After such an error, [`dtype`](Self::dtype)
-    /// still gives the string.
-    ///
-    /// ```
-    /// use b2nd_serde::{Meta, Shapes};
-    ///
-    /// let shapes = Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] };
-    /// let dtype = Meta::new(shapes, "<i4")?.parse_dtype()?;
-    /// assert_eq!(dtype.map(|dtype| dtype.item_size()), Some(4));
-    ///
-    /// let error = Meta::new(shapes, "int33")?.parse_dtype().unwrap_err();
-    /// assert_eq!(error.to_string(), "character 0: expected a type such as <i4 or float64, found 'int33'");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
-        let Some(text) = self.dtype() else { return Ok(None) };
-        match self.dtype_format() {
-            // A layout without the entry `dtype_format` uses NumPy's syntax too.
-            None | Some(0) => text.parse().map(Some),
-            Some(format) => Err(Error::unknown_format(text, format)),
-        }
-    }
-}
 
 impl Dtype {
     /// Parses the `descr` of a NumPy file (`.npy`): a type string in quotes, or a list of fields. As in NumPy, unnamed

@@ -5,7 +5,8 @@ use core::fmt;
 use super::annotator::Annotator;
 use crate::error::Error;
 use crate::layout::{Encoding, Entry};
-use crate::wire::{FixedInt, Input};
+use crate::metalayer::{Metalayer, of_version};
+use crate::wire::{FixedInt, Reader};
 
 impl Annotator<'_, '_> {
     /// Shows the next `length` bytes as a metalayer, up to the first invalid byte.
@@ -15,7 +16,7 @@ impl Annotator<'_, '_> {
     /// If the function that receives the rows has stopped the dump.
     pub fn metalayer(&mut self, length: usize) -> fmt::Result {
         let rows = self.part(length);
-        Walk { input: Input::new(rows.rest()), rows }.run()
+        Walk { input: Reader::new(rows.rest()), ndim: 0, rows }.run()
     }
 }
 
@@ -40,17 +41,20 @@ impl From<fmt::Error> for Stop {
 }
 
 /// Reads a metalayer, and makes a row of each value.
-// The dump uses the `Input` of the parser, so both find the same error.
+// The dump uses the `Reader` of the parser, so both find the same error.
 struct Walk<'w, 'b> {
-    input: Input<'b>,
+    input: Reader<'b>,
+    /// The number of dimensions of the vectors, after it was read.
+    ndim: u8,
     rows: Annotator<'w, 'b>,
 }
 
-impl Walk<'_, '_> {
+impl<'b> Walk<'_, 'b> {
     fn run(mut self) -> fmt::Result {
+        let start = self.input;
         let Err(stop) = self.entries() else { return Ok(()) };
         let error = match stop {
-            Stop::Fault(error) => error.of_version(self.input.version(0)),
+            Stop::Fault(error) => of_version(error, start),
             Stop::Over(error) => return Err(error),
         };
         // Shows the bytes before the fault that are in no row yet, and then the fault at its byte.
@@ -62,43 +66,49 @@ impl Walk<'_, '_> {
     }
 
     fn entries(&mut self) -> Result<(), Stop> {
-        let layout = self.input.layout()?;
-        self.input.skip_outer_marker();
+        let layout = Metalayer::layout(self.input)?;
+        self.input.skip(1);
         self.rows.value(1, format_args!("array of {}", layout.marked_entries()), "layout", layout)?;
-        let mut ndim = 0;
         for &entry in layout.entries() {
-            match (entry, entry.encoding()) {
-                (Entry::Ndim, _) => {
-                    ndim = self.input.ndim()?;
-                    self.rows.value(1, "fixint", entry, ndim)?;
-                }
-                (_, Encoding::Fixint) => {
-                    let value = self.input.fixint(entry)?;
+            match entry.encoding() {
+                Encoding::Fixint => {
+                    let value = self.read(entry, Reader::fixint)?;
                     self.rows.value(1, "fixint", entry, value)?;
                 }
-                (_, Encoding::Int64s) => self.vector::<i64>(entry, ndim, "int64")?,
-                (_, Encoding::Int32s) => self.vector::<i32>(entry, ndim, "int32")?,
-                (_, Encoding::Str32) => self.text(entry)?,
+                Encoding::Ndim => {
+                    self.ndim = self.read(entry, Reader::ndim)?;
+                    self.rows.value(1, "fixint", entry, self.ndim)?;
+                }
+                Encoding::Int64s => self.vector::<i64>(entry, "int64")?,
+                Encoding::Int32s => self.vector::<i32>(entry, "int32")?,
+                Encoding::Str32 => self.text(entry)?,
             }
         }
         Ok(self.input.end()?)
     }
 
-    fn vector<T: FixedInt>(&mut self, entry: Entry, ndim: u8, width: &str) -> Result<(), Stop> {
-        let vector = self.input.vector::<T>(entry, ndim);
+    /// Reads the next value.
+    fn read<T>(&mut self, entry: Entry, read: impl FnOnce(&mut Reader<'b>) -> Option<T>) -> Result<T, Error> {
+        let start = self.input;
+        read(&mut self.input).ok_or_else(|| start.fault(entry, self.ndim))
+    }
+
+    fn vector<T: FixedInt>(&mut self, entry: Entry, width: &str) -> Result<(), Stop> {
+        let ndim = self.ndim;
+        let vector = self.read(entry, |input| input.vector::<T>(ndim));
         // If the vector is invalid, the dimensions before the first invalid one still get rows. If the input ends
         // within the vector, each dimension that is whole gets a row.
         let good = match &vector {
-            Ok(items) => Some(items.len()),
+            Ok(_) => Some(ndim.into()),
             Err(error) => error.dimension(),
         };
         if let Some(good) = good {
             self.rows.value(1, format_args!("array of {ndim}"), entry, "")?;
-            let items = self.rows.rest().chunks(T::WIDTH);
+            let items = self.rows.rest().chunks(T::SIZE);
             self.rows.depth += 1;
             for (index, value) in items.filter_map(T::decode).take(good).enumerate() {
                 let value: i64 = value.into();
-                self.rows.value(T::WIDTH, width, format_args!("{entry}[{index}]"), value)?;
+                self.rows.value(T::SIZE, width, format_args!("{entry}[{index}]"), value)?;
             }
             self.rows.depth -= 1;
         }
@@ -107,7 +117,7 @@ impl Walk<'_, '_> {
     }
 
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
-        let length = self.input.utf8()?.len();
+        let length = self.read(entry, |input| input.text()?.ok())?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;
         self.rows.depth += 1;

@@ -221,9 +221,6 @@ pub(crate) enum Detail {
     },
     /// The `Serialize` of the value ignored an error in one of its entries.
     IgnoredError,
-    /// The Rust type rejected a valid metalayer. Then the metalayer was read again to find the reason, but this time
-    /// the type accepted it.
-    Misfit,
     /// A `Display` or `Serialize` gave another value when called a second time.
     Unstable,
     #[cfg(feature = "std")]
@@ -266,6 +263,10 @@ impl fmt::Display for CustomText {
     }
 }
 
+/// The bytes that follow the first byte of a Blosc2 frame: a string of 8 bytes with its marker. The first byte of a
+/// frame is the marker of an array.
+const FRAME_MAGIC: &[u8] = b"\xa8b2frame\0";
+
 /// The error for an integer that does not fit its entry.
 #[cold]
 pub(crate) fn out_of_range(value: impl Into<Integer>) -> Error {
@@ -273,6 +274,14 @@ pub(crate) fn out_of_range(value: impl Into<Integer>) -> Error {
 }
 
 impl Detail {
+    /// The fault of bytes whose first byte, `found`, begins no layout.
+    #[cold]
+    pub(crate) fn no_layout(found: u8, rest: &[u8]) -> Self {
+        // The input may be a whole file, not only its metalayer. Passing a whole file is a likely mistake, so it has
+        // its own message.
+        if rest.starts_with(FRAME_MAGIC) { Self::WholeFrame } else { Self::Layout { found } }
+    }
+
     /// The kind of an error with this fault in this entry.
     pub(super) fn kind(&self, entry: Option<Entry>) -> ErrorKind {
         match self {
@@ -294,7 +303,7 @@ impl Detail {
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
-            Self::Unstable | Self::Misfit | Self::IgnoredError | Self::Custom(_) => ErrorKind::Custom,
+            Self::Unstable | Self::IgnoredError | Self::Custom(_) => ErrorKind::Custom,
         }
     }
 }

@@ -3,13 +3,11 @@
 use core::fmt;
 
 use super::detail::{CustomText, Detail, LayoutFault, ValueType};
-use crate::layout::{
-    Encoding, Entry, Layout, MAX_NDIM, entry_counts, marked_counts, outer_markers, vector_marker,
-};
+use crate::layout::{ENTRY_COUNTS, Encoding, Entry, Layout, MAX_NDIM, OUTER_MARKERS, vector_marker};
 use crate::marker::{FIXINT_MAX, FIXINTS, INT32, INT64, Marker, STR32, fixarray};
 
-/// All parts of an error.
-pub(super) struct Parts {
+/// A fault and its place.
+pub(super) struct Located {
     // 32 bits keep the error small. A larger offset, in an input of more than 4 GiB, is dropped.
     pub(super) offset: Option<u32>,
     pub(super) entry: Option<Entry>,
@@ -79,7 +77,7 @@ impl fmt::Display for OrderOf {
     }
 }
 
-impl Parts {
+impl Located {
     fn place(&self) -> EntryPath {
         EntryPath { entry: self.entry, dimension: self.dimension }
     }
@@ -110,8 +108,7 @@ impl Parts {
                 write!(f, " for {place}, found {}", Marker(found))
             }
             &Detail::Layout { found } => {
-                let (counts, markers) = (marked_counts(), outer_markers());
-                write!(f, "expected an array of {counts} ({markers}), found {}", Marker(found))?;
+                write!(f, "expected an array of {OUTER_MARKERS}, found {}", Marker(found))?;
                 if found == fixarray(3) {
                     f.write_str(", a layout of Caterva 0.1 (2019), which this project does not read")?;
                 }
@@ -145,9 +142,6 @@ impl Parts {
             }
             Detail::Unsupported(found) => self.unsupported(*found, f),
             Detail::IgnoredError => f.write_str("the type ignored an error in one of its entries"),
-            Detail::Misfit => {
-                f.write_str("the type rejected the metalayer, but accepted it when asked again")
-            }
             Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
             #[cfg(feature = "std")]
             Detail::Reader(_) => f.write_str("the reader failed"),
@@ -159,10 +153,10 @@ impl Parts {
 
     /// Writes the range of numbers that are valid for the entry.
     fn range(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.entry, self.encoding()) {
-            (_, Some(Encoding::Int64s)) => f.write_str("fit int64"),
-            (_, Some(Encoding::Int32s)) => f.write_str("fit int32"),
-            (Some(Entry::Ndim), _) => write!(f, "be 0 to {MAX_NDIM}"),
+        match self.encoding() {
+            Some(Encoding::Int64s) => f.write_str("fit int64"),
+            Some(Encoding::Int32s) => f.write_str("fit int32"),
+            Some(Encoding::Ndim) => write!(f, "be 0 to {MAX_NDIM}"),
             _ => write!(f, "be 0 to {FIXINT_MAX}"),
         }
     }
@@ -187,12 +181,11 @@ impl Parts {
                 write!(f, "{}, but the value gives {gives}", LayoutHas(layout))
             }
             LayoutFault::NoLayout { gives } => {
-                write!(f, "the value has {}, but a layout has {}", entries(gives), entry_counts())
+                write!(f, "the value has {}, but a layout has {ENTRY_COUNTS}", entries(gives))
             }
             LayoutFault::UnknownCount => write!(
                 f,
-                "the length of the sequence is not known: it must be {}, or set by `Serializer::with_layout`",
-                entry_counts()
+                "the length of the sequence is not known: it must be {ENTRY_COUNTS}, or set by `Serializer::with_layout`"
             ),
             LayoutFault::OtherLayout { value, asked } => {
                 write!(f, "the value has layout {value}, but the serializer was given {asked}")
@@ -223,7 +216,7 @@ impl Parts {
             Some(Encoding::Int64s) => write!(f, "{}", Marker(INT64)),
             Some(Encoding::Int32s) => write!(f, "{}", Marker(INT32)),
             Some(Encoding::Str32) => write!(f, "{}", Marker(STR32)),
-            Some(Encoding::Fixint) | None => f.write_str(FIXINTS),
+            Some(Encoding::Fixint | Encoding::Ndim) | None => f.write_str(FIXINTS),
         }
     }
 
@@ -259,17 +252,17 @@ impl Parts {
 }
 
 /// The kind of value that is valid at a place, in the terms of serde's data model.
-struct ExpectedValue<'p>(&'p Parts);
+struct ExpectedValue<'p>(&'p Located);
 
 impl fmt::Display for ExpectedValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.encoding() {
-            None => write!(f, "a struct, tuple or sequence of {} entries", entry_counts()),
+            None => write!(f, "a struct, tuple or sequence of {ENTRY_COUNTS} entries"),
             Some(Encoding::Int64s | Encoding::Int32s) if self.0.dimension.is_none() => {
                 f.write_str("a sequence of integers")
             }
-            Some(Encoding::Fixint | Encoding::Int64s | Encoding::Int32s) => f.write_str("an integer"),
             Some(Encoding::Str32) => f.write_str("a string"),
+            Some(_) => f.write_str("an integer"),
         }
     }
 }

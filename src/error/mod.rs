@@ -10,7 +10,7 @@ use std::io;
 use serde::de::Expected;
 
 use crate::layout::Entry;
-use message::Parts;
+use message::Located;
 
 mod detail;
 
@@ -42,15 +42,15 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType, out_of_range}
 /// assert_eq!(error.dimension(), Some(0));
 /// assert_eq!(error.offset(), Some(14));
 /// ```
-pub struct Error(BoxedParts);
+pub struct Error(Inner);
 
 // A box, because a larger error makes every `Result` that contains it larger. Without an allocator the struct itself is
-// the error. A `Parts` of 16 bytes was tried. It made writing faster without an allocator, but it made reading slower
+// the error. A `Located` of 16 bytes was tried. It made writing faster without an allocator, but it made reading slower
 // with an allocator.
 #[cfg(feature = "alloc")]
-type BoxedParts = Box<Parts>;
+type Inner = Box<Located>;
 #[cfg(not(feature = "alloc"))]
-type BoxedParts = Parts;
+type Inner = Located;
 
 /// The kind of an [`Error`], for a program to act on.
 ///
@@ -92,7 +92,7 @@ pub enum ErrorKind {
     FieldOrder,
     /// The Rust type or the value is of a kind that cannot be in this position, such as a map or a float.
     UnsupportedType,
-    /// The buffer is shorter than the metalayer.
+    /// The buffer is shorter than the metalayer. [`Error::needed_len`] is the length of the metalayer.
     BufferTooSmall,
     /// The reader or writer failed.
     Io,
@@ -104,11 +104,11 @@ pub enum ErrorKind {
 impl Error {
     #[cold]
     pub(crate) fn new(detail: Detail) -> Self {
-        let parts = Parts { offset: None, entry: None, dimension: None, version: 0, detail };
+        let located = Located { offset: None, entry: None, dimension: None, version: 0, detail };
         #[cfg(feature = "alloc")]
-        return Self(Box::new(parts));
+        return Self(Box::new(located));
         #[cfg(not(feature = "alloc"))]
-        Self(parts)
+        Self(located)
     }
 
     /// An error that the type's own `Serialize` or `Deserialize` raised.
@@ -207,6 +207,23 @@ impl Error {
         Some(self.0.version).filter(|&version| version != 0)
     }
 
+    /// The length of the metalayer in bytes, if the buffer was too small for it; `None` for every other error.
+    ///
+    /// ```
+    /// let value = (0, 1, [6], [4], [2], 0, "|u1");
+    /// let mut buffer = vec![0; 10];
+    /// let error = b2nd_serde::to_slice(&value, &mut buffer).unwrap_err();
+    /// assert_eq!(error.needed_len(), Some(34));
+    ///
+    /// buffer.resize(34, 0);
+    /// b2nd_serde::to_slice(&value, &mut buffer)?;
+    /// # Ok::<(), b2nd_serde::Error>(())
+    /// ```
+    #[must_use]
+    pub fn needed_len(&self) -> Option<usize> {
+        if let Detail::BufferTooSmall { needed, .. } = self.0.detail { Some(needed) } else { None }
+    }
+
     /// The text without the offset, for a program that shows the offset separately.
     ///
     /// ```
@@ -291,8 +308,8 @@ impl From<Error> for io::Error {
         };
         // The error of the reader or writer is returned without a wrapper, so its kind and its OS code are not lost.
         match *error.0 {
-            Parts { detail: Detail::Reader(inner) | Detail::Writer(inner), .. } => inner,
-            parts => io::Error::new(kind, Error(Box::new(parts))),
+            Located { detail: Detail::Reader(inner) | Detail::Writer(inner), .. } => inner,
+            located => io::Error::new(kind, Error(Box::new(located))),
         }
     }
 }
@@ -302,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_small() {
+    fn error_is_small() {
         #[cfg(feature = "alloc")]
         assert_eq!(size_of::<Result<(), Error>>(), size_of::<usize>());
         #[cfg(not(feature = "alloc"))]

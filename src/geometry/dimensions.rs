@@ -5,7 +5,7 @@ use core::ops::Deref;
 
 use crate::layout::MAX_NDIM;
 
-pub(super) const CAPACITY: usize = MAX_NDIM as usize;
+pub(super) const CAPACITY: usize = MAX_NDIM;
 
 /// One number per dimension, such as a shape, a grid or a coordinate. It derefs to a slice of at most 16 numbers, and
 /// needs no heap.
@@ -28,7 +28,7 @@ pub struct Dimensions {
 
 impl Dimensions {
     /// Collects at most 16 numbers.
-    pub(super) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
+    pub(crate) fn collect(numbers: impl Iterator<Item = u64>) -> Self {
         let mut dimensions = Self { numbers: [0; CAPACITY], ndim: 0 };
         for (place, number) in dimensions.numbers.iter_mut().zip(numbers) {
             *place = number;

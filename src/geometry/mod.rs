@@ -88,14 +88,6 @@
 //! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
 //!   [`Geometry::new`] does not know the type size, and accepts such a chunk; [`Geometry::chunk_nbytes`] rejects it.
 
-#[cfg(feature = "alloc")]
-use alloc::{vec, vec::Vec};
-
-#[cfg(feature = "alloc")]
-use crate::meta::Meta;
-#[cfg(feature = "alloc")]
-use crate::shapes::Shapes;
-
 mod dimensions;
 mod error;
 
@@ -120,59 +112,3 @@ pub use grid::Geometry;
 pub use position::Position;
 pub use resize::Resize;
 pub use run::{Run, Runs};
-
-#[cfg(feature = "alloc")]
-impl Meta {
-    /// The metalayer of a new array with items of `typesize` bytes. The chunk and block shapes follow from the shape
-    /// and the type size; see the table at [`Geometry::default_blockshape`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Meta::new`].
-    ///
-    /// ```
-    /// let meta = b2nd_serde::Meta::with_default_shapes(&[4000, 5000], 4, "<f4")?;
-    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[204, 5000][..], &[6, 5000][..]));
-    /// # Ok::<(), b2nd_serde::Error>(())
-    /// ```
-    pub fn with_default_shapes(shape: &[i64], typesize: usize, dtype: &str) -> Result<Self, crate::Error> {
-        let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
-        let blockshape = Geometry::default_blockshape(&extent, typesize);
-        let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // A default chunk has at most 4 MiB, or a single item that is larger. An item counts as at least 1 byte, so no
-        // number is above 4 Mi. Every number fits int32, and the fallback `i32::MAX` is never used.
-        let int32 =
-            |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
-        let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
-        // `Dimensions` holds only the first 16 dimensions. If `shape` has more, the chunk and block shapes are padded
-        // with ones until they have as many dimensions as `shape`. `Meta::new` then rejects the three shapes with an
-        // error that names this number of dimensions.
-        let rest = |part: &[i32]| [part, &vec![1; shape.len() - part.len()]].concat();
-        let shapes = Shapes { shape, chunkshape: &rest(&chunkshape), blockshape: &rest(&blockshape) };
-        Self::new(shapes, dtype)
-    }
-
-    /// The [`Geometry`] of the array, which computes the positions of its items.
-    ///
-    /// # Errors
-    ///
-    /// If the version is not 0, or if the numbers violate one of the [rules](crate::geometry#what-is-accepted).
-    ///
-    /// ```
-    /// use b2nd_serde::{Meta, Shapes};
-    ///
-    /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-    /// assert_eq!(meta.geometry()?.nchunks(), 4);
-    ///
-    /// let meta = Meta::new(Shapes { shape: &[3, -5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;
-    /// let error = meta.geometry().unwrap_err();
-    /// assert_eq!(error.to_string(), "shape[1] is -5, but must be at least 0");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn geometry(&self) -> Result<Geometry, Error> {
-        if self.version() != 0 {
-            return Err(Error::version(self.version()));
-        }
-        Geometry::new(self.shapes())
-    }
-}

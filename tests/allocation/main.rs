@@ -18,7 +18,7 @@ fn peak(run: impl FnOnce()) -> u64 {
 }
 
 #[test]
-fn a_dtype_of_two_gigabytes_that_is_not_there_costs_nothing() {
+fn from_slice_allocates_nothing_for_a_dtype_that_is_not_there() {
     let mut bytes = to_vec(&seven()).unwrap();
     bytes[46..50].copy_from_slice(&i32::MAX.to_be_bytes());
     assert!(peak(|| assert!(from_slice::<Meta>(&bytes).is_err())) < 1000);
@@ -28,7 +28,7 @@ fn a_dtype_of_two_gigabytes_that_is_not_there_costs_nothing() {
 }
 
 #[test]
-fn what_is_allocated_follows_what_is_there() {
+fn from_slice_allocates_in_proportion_to_its_input() {
     let long = to_vec(&meta_of_rank(16, &long_dtype())).unwrap();
     let most = 4 * long.len() as u64;
     assert!(peak(|| drop(from_slice::<Meta>(&long).unwrap())) < most);
@@ -36,7 +36,7 @@ fn what_is_allocated_follows_what_is_there() {
 }
 
 #[test]
-fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
+fn from_slice_and_to_slice_allocate_nothing_and_to_vec_once() {
     type Borrowing<'a> = (u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, &'a str);
     let bytes = to_vec(&seven()).unwrap();
     let value: Borrowing = from_slice(&bytes).unwrap();
@@ -52,7 +52,7 @@ fn a_borrowing_type_allocates_nothing_and_to_vec_once() {
 }
 
 #[test]
-fn each_vector_is_allocated_once_as_long_as_it_is() {
+fn from_slice_allocates_each_vector_once_at_its_length() {
     for ndim in [1, 3, 8, 16] {
         let bytes = to_vec(&meta_of_rank(ndim, "<i4")).unwrap();
         let read = measure(|| drop(from_slice::<Seven>(&bytes).unwrap()));
@@ -66,7 +66,7 @@ fn each_vector_is_allocated_once_as_long_as_it_is() {
 }
 
 #[test]
-fn a_geometry_allocates_nothing() {
+fn geometry_allocates_nothing() {
     const SLICE: [Range<u64>; 16] = [const { 1..4 }; 16];
     for ndim in [0, 1, 2, 16] {
         let everything = || {

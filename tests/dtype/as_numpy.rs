@@ -101,20 +101,20 @@ fn compare(file: &str) -> Counts {
 }
 
 #[test]
-fn the_dtypes_of_the_sample_are_as_in_numpy() {
+fn dtype_parse_and_display_are_as_in_numpy_for_the_sample() {
     let counts = compare(include_str!("../data/dtypes/sample.jsonl"));
     assert!(counts.equal >= 300 && counts.refused >= 50, "{counts:?}");
 }
 
 #[test]
-fn the_dtypes_of_real_files_are_as_in_numpy() {
+fn dtype_parse_and_display_are_as_in_numpy_for_real_files() {
     let counts = compare(include_str!("../data/dtypes/real_files.jsonl"));
     assert_eq!((counts.equal, counts.printed_otherwise, counts.refused), (45, 0, 0));
 }
 
 #[test]
 #[ignore = "needs a file of data/dtypes/make.py, named by B2ND_DTYPES"]
-fn the_dtypes_of_a_larger_file_are_as_in_numpy() {
+fn dtype_parse_and_display_are_as_in_numpy_for_a_larger_file() {
     let path = std::env::var("B2ND_DTYPES").expect("B2ND_DTYPES");
     let file = std::fs::read_to_string(path).expect("a file");
     let counts = compare(&file);

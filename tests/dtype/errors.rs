@@ -23,7 +23,7 @@ fn refuses(table: &[(&str, ErrorKind, &str)]) {
 }
 
 #[test]
-fn a_type_string_is_refused_where_it_goes_wrong() {
+fn dtype_parse_rejects_a_type_string_where_it_goes_wrong() {
     refuses(&[
         ("", Syntax, "character 0: expected a type string, '[', '(' or '{', found the end"),
         (" <i4", Syntax, "character 0: expected a type string, '[', '(' or '{', found ' '"),
@@ -73,7 +73,7 @@ fn a_type_string_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn a_list_of_fields_is_refused_where_it_goes_wrong() {
+fn dtype_parse_rejects_a_list_of_fields_where_it_goes_wrong() {
     refuses(&[
         ("[", Syntax, "character 1: expected a field (a tuple of name and dtype), found the end"),
         ("['i4']", Syntax, "character 1: expected a field (a tuple of name and dtype), found \"'\""),
@@ -114,7 +114,7 @@ fn a_list_of_fields_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn a_name_is_refused_where_its_literal_goes_wrong() {
+fn dtype_parse_rejects_a_name_where_its_literal_goes_wrong() {
     refuses(&[
         ("[('a", Syntax, "character 4: expected the closing quote, found the end"),
         ("[('a\n', 'u1')]", Syntax, "character 4: expected the closing quote, found '\\n'"),
@@ -130,7 +130,7 @@ fn a_name_is_refused_where_its_literal_goes_wrong() {
 
 #[expect(clippy::too_many_lines, reason = "one table")]
 #[test]
-fn a_dictionary_is_refused_where_it_goes_wrong() {
+fn dtype_parse_rejects_a_dictionary_where_it_goes_wrong() {
     refuses(&[
         ("{}", Syntax, "character 0: the dictionary has no 'names'"),
         ("{'names': ['a']}", Syntax, "character 0: the dictionary has no 'formats'"),
@@ -203,7 +203,7 @@ fn a_dictionary_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn a_subarray_is_refused_where_it_goes_wrong() {
+fn dtype_parse_rejects_a_subarray_where_it_goes_wrong() {
     refuses(&[
         ("('<i4')", Syntax, "character 6: expected ',', found ')'"),
         ("('<i4', (2; 3))", Syntax, "character 10: expected ',' or ')', found ';'"),
@@ -225,7 +225,7 @@ fn a_subarray_is_refused_where_it_goes_wrong() {
 }
 
 #[test]
-fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_is_refused() {
+fn dtype_parse_takes_only_the_number_0_of_subarrays_without_bytes() {
     let dtype: Dtype = "(('<i4', (0,)), 0)".parse().unwrap();
     assert_eq!((&*dtype.to_string(), dtype.item_size()), ("('<i4', (0,))", 0));
     // NumPy reads the first of these two strings, `(('<i4', (0,)), 3)`, as 3 bytes of padding. This crate rejects both.
@@ -235,14 +235,14 @@ fn no_subarrays_without_bytes_are_one_of_them_as_in_numpy_and_any_other_number_i
 }
 
 #[test]
-fn nesting_is_bounded() {
+fn dtype_parse_rejects_more_than_16_nested_dtypes() {
     let error = refusal(&format!("{}'u1'{}", "[('a', ".repeat(16), ")]".repeat(16)));
     assert_eq!(error.to_string(), "character 112: dtypes are nested more than 16 deep");
     assert_eq!(error.kind(), TooDeep);
 }
 
 #[test]
-fn an_error_keeps_the_string() {
+fn dtype_error_keeps_the_string() {
     let text = "[('a', 'decimal128')]";
     let error = refusal(text);
     assert_eq!(error.input(), text);
@@ -254,7 +254,7 @@ fn an_error_keeps_the_string() {
 }
 
 #[test]
-fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
+fn dtype_error_is_short_for_a_long_string() -> Result<(), b2nd_serde::Error> {
     const LENGTH: usize = 500_000;
     let long = |piece: &str| piece.repeat(LENGTH / piece.len());
     let x = long("x");
@@ -312,14 +312,14 @@ fn a_long_string_does_not_fill_the_message() -> Result<(), b2nd_serde::Error> {
 }
 
 #[test]
-fn an_error_takes_no_more_memory_than_the_string() {
+fn dtype_error_takes_no_more_memory_than_the_string() {
     let text = "x".repeat(1_000_000);
     let memory = allocation_counter::measure(|| drop(refusal(&text)));
     assert!(memory.bytes_max < 1_010_000, "{memory:?}");
 }
 
 #[test]
-fn an_unknown_dtype_leaves_the_metalayer_usable() -> Result<(), b2nd_serde::Error> {
+fn parse_dtype_rejects_an_unknown_dtype_of_a_usable_meta() -> Result<(), b2nd_serde::Error> {
     let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "decimal128")?;
     let meta: Meta = from_slice(&to_vec(&meta)?)?;
     assert_eq!(meta.shape(), [3, 5]);
@@ -331,7 +331,7 @@ fn an_unknown_dtype_leaves_the_metalayer_usable() -> Result<(), b2nd_serde::Erro
 }
 
 #[test]
-fn another_dtype_format_is_refused_by_name() -> Result<(), b2nd_serde::Error> {
+fn parse_dtype_rejects_another_dtype_format_by_name() -> Result<(), b2nd_serde::Error> {
     let mut bytes = to_vec(&Meta::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] }, "<i4")?)?;
     let dtype_format = bytes.len() - "<i4".len() - 6;
     assert_eq!(bytes[dtype_format], 0);

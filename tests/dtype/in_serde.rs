@@ -27,13 +27,13 @@ const DTYPES: [&str; 5] = [
 ];
 
 #[test]
-fn what_is_no_string_is_said_to_be_no_dtype() {
+fn dtype_deserialize_rejects_what_is_no_string() {
     let error = serde_json::from_str::<Dtype>("3").unwrap_err().to_string();
     assert_eq!(error, "invalid type: integer `3`, expected a NumPy dtype at line 1 column 1");
 }
 
 #[test]
-fn a_struct_with_a_dtype_has_the_bytes_of_one_with_a_string() -> Result<(), Box<dyn std::error::Error>> {
+fn to_vec_writes_a_dtype_as_its_string() -> Result<(), Box<dyn std::error::Error>> {
     for text in DTYPES {
         let metalayer = Metalayer {
             version: 0,
@@ -86,7 +86,8 @@ const SPELLINGS: [(&str, &str); 13] = [
 ];
 
 #[test]
-fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::error::Error>> {
+fn from_slice_and_serializer_keep_the_spelling_of_a_dtype_in_every_layout()
+-> Result<(), Box<dyn std::error::Error>> {
     for text in SPELLINGS.into_iter().flat_map(|(type_string, name)| [type_string, name]) {
         for &layout in Layout::ALL {
             let bytes = to_vec(
@@ -109,7 +110,7 @@ fn every_layout_keeps_the_spelling_of_its_dtype() -> Result<(), Box<dyn std::err
 }
 
 #[test]
-fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), Error> {
+fn dtype_display_keeps_the_spelling_that_eq_ignores() -> Result<(), Error> {
     for (type_string, name) in SPELLINGS {
         let pair: [Dtype; 2] = [type_string.parse()?, name.parse()?];
         assert_eq!(pair[0], pair[1]);
@@ -124,7 +125,7 @@ fn the_spelling_of_a_dtype_is_kept_and_makes_no_difference() -> Result<(), Error
 }
 
 #[test]
-fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), Error> {
+fn dtype_display_changes_a_spelling_that_numpy_does_not_print() -> Result<(), Error> {
     for (text, printed) in [
         ("double", "<f8"),
         ("i4", "<i4"),
@@ -142,7 +143,7 @@ fn a_spelling_that_numpy_does_not_print_is_not_kept() -> Result<(), Error> {
 }
 
 #[test]
-fn an_unknown_dtype_is_an_error_at_its_entry() -> Result<(), b2nd_serde::Error> {
+fn from_slice_names_the_entry_of_an_unknown_dtype() -> Result<(), b2nd_serde::Error> {
     let bytes =
         to_vec(&Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, "[('a', 'i3')]")?)?;
     let error = from_slice::<Metalayer>(&bytes).expect_err("unknown");
@@ -154,7 +155,7 @@ fn an_unknown_dtype_is_an_error_at_its_entry() -> Result<(), b2nd_serde::Error> 
 }
 
 #[test]
-fn in_json_it_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
+fn dtype_in_json_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
     for text in DTYPES {
         let dtype: Dtype = text.parse()?;
         let json = serde_json::to_string(&dtype)?;
@@ -165,7 +166,7 @@ fn in_json_it_is_a_string() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 #[test]
-fn a_meta_parses_its_dtype_in_every_layout_that_has_one() -> Result<(), Box<dyn std::error::Error>> {
+fn parse_dtype_parses_the_dtype_in_every_layout_that_has_one() -> Result<(), Box<dyn std::error::Error>> {
     let meta = Meta::new(Shapes { shape: &[10], chunkshape: &[5], blockshape: &[2] }, "datetime64[ns]")?;
     for &layout in Layout::ALL {
         let dtype = meta.clone().with_layout(layout)?.parse_dtype()?;

@@ -52,7 +52,7 @@ const POINT_BYTES: [u8; 6] = [0xfe, 0xff, 0x3f, 0x80, 0, 0];
 const POINT_VALUE: Point = Point { x: -2, y: 1.0 };
 
 #[test]
-fn scalars_are_values() {
+fn read_item_and_write_item_take_scalars_as_values() {
     both("?", &[1], &true);
     both("i1", &[0xff], &-1_i8);
     both("<u2", &[1, 2], &0x201_u16);
@@ -77,7 +77,7 @@ fn scalars_are_values() {
 }
 
 #[test]
-fn texts_and_bytes_are_strings_and_bytes() {
+fn read_item_and_write_item_take_texts_and_bytes_as_strings_and_bytes() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     enum Kind {
         Star,
@@ -102,7 +102,7 @@ fn texts_and_bytes_are_strings_and_bytes() {
 }
 
 #[test]
-fn structs_are_structs_tuples_and_maps() {
+fn read_item_and_write_item_take_structs_as_structs_tuples_and_maps() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Wrapped(Point);
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ fn structs_are_structs_tuples_and_maps() {
 }
 
 #[test]
-fn types_that_ask_for_any_value_get_structs_as_maps() {
+fn read_item_gives_structs_as_maps_to_types_that_ask_for_any_value() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Flat {
         x: i16,
@@ -180,7 +180,7 @@ fn types_that_ask_for_any_value_get_structs_as_maps() {
 }
 
 #[test]
-fn subarrays_and_nested_structs_are_lists_and_structs() {
+fn read_item_and_write_item_take_subarrays_and_nested_structs() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Line<'a> {
         #[serde(borrow)]
@@ -224,7 +224,7 @@ fn snapshot(name: &str, messages: &[String]) {
 }
 
 #[test]
-fn nothing_is_lost_in_reading_without_an_error_that_names_the_field() {
+fn read_item_loses_nothing_without_an_error_that_names_the_field() {
     #[derive(Debug, Deserialize)]
     struct Narrow {
         #[expect(dead_code, reason = "never read")]
@@ -255,7 +255,7 @@ fn nothing_is_lost_in_reading_without_an_error_that_names_the_field() {
 }
 
 #[test]
-fn nothing_is_lost_in_writing_without_an_error_that_names_the_field() {
+fn write_item_loses_nothing_without_an_error_that_names_the_field() {
     let messages = [
         unwritten("i1", 300),
         unwritten("<u8", -1),
@@ -283,7 +283,7 @@ fn nothing_is_lost_in_writing_without_an_error_that_names_the_field() {
 }
 
 #[test]
-fn items_of_fixed_types_are_read_and_written_without_an_allocation() {
+fn read_items_and_write_items_allocate_nothing_for_fixed_types() {
     let dtype = dtype("[('ra', '<f8'), ('name', 'S8'), ('flags', [('f0', 'u1'), ('f1', '?')])]");
     type Row<'a> = (f64, &'a str, (u8, bool));
     let row: Row<'_> = (1.5, "Vega", (3, true));
@@ -296,7 +296,7 @@ fn items_of_fixed_types_are_read_and_written_without_an_allocation() {
 }
 
 #[test]
-fn a_type_is_read_after_another_type() {
+fn write_items_takes_values_of_alternating_types() {
     // `write_items` remembers the order of the fields of one item. It must not use this order for the next item, which
     // has other fields.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]

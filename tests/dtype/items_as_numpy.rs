@@ -258,14 +258,14 @@ fn compare(file: &str) -> Counts {
 }
 
 #[test]
-fn the_items_of_the_sample_are_as_in_numpy() {
+fn read_item_and_write_item_are_as_in_numpy_for_the_sample() {
     let counts = compare(include_str!("../data/dtypes/items.jsonl"));
     assert!(counts.read >= 480 && counts.written >= 450, "{counts:?}");
 }
 
 #[test]
 #[ignore = "needs a file of data/dtypes/items.py, named by B2ND_ITEMS"]
-fn the_items_of_a_larger_file_are_as_in_numpy() {
+fn read_item_and_write_item_are_as_in_numpy_for_a_larger_file() {
     let path = std::env::var("B2ND_ITEMS").expect("B2ND_ITEMS");
     let counts = compare(&std::fs::read_to_string(path).expect("a file"));
     eprintln!("{counts:?}");

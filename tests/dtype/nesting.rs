@@ -58,7 +58,7 @@ fn use_up(text: &str) {
 }
 
 #[test]
-fn the_deepest_dtypes_fit_a_small_stack() {
+fn dtype_parse_of_the_deepest_dtypes_fits_a_small_stack() {
     for way in WAYS {
         // In the depth of a string, the innermost dtype counts as 1, and each `numpy.record` around it as 2. So a string
         // that nests only `numpy.record`s has an odd depth.
@@ -71,7 +71,7 @@ fn the_deepest_dtypes_fit_a_small_stack() {
 }
 
 #[test]
-fn a_deeper_one_is_refused_on_a_small_stack() {
+fn dtype_parse_rejects_a_deeper_dtype_on_a_small_stack() {
     for way in WAYS {
         for depth in [DEEPEST + 1, 10_000] {
             on_a_small_stack(move || {
@@ -85,7 +85,7 @@ fn a_deeper_one_is_refused_on_a_small_stack() {
 }
 
 #[test]
-fn any_number_of_brackets_is_refused_on_a_small_stack() {
+fn dtype_parse_rejects_any_number_of_brackets_on_a_small_stack() {
     for opening in ["[", "(", "{", "[('a', ", "[((", "{'formats': [", "{'names': [", "(numpy.record, [('a', "]
     {
         on_a_small_stack(move || assert!(opening.repeat(100_000).parse::<Dtype>().is_err()));

@@ -3,7 +3,7 @@
 use b2nd_serde::dtype::{Dtype, Error, Field};
 
 #[test]
-fn width_and_alignment_are_of_the_whole() -> Result<(), Error> {
+fn dtype_display_applies_width_and_alignment_to_the_whole() -> Result<(), Error> {
     let dtypes = ["<i4", "uint8", "|S5", "bfloat16", "('<i4', (2, 3))", "[('a', '<i4', (2,))]", STRUCT];
     for text in dtypes {
         let dtype: Dtype = text.parse()?;
@@ -17,7 +17,7 @@ fn width_and_alignment_are_of_the_whole() -> Result<(), Error> {
 }
 
 #[test]
-fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
+fn dtype_parse_reads_an_escape_as_python_does() -> Result<(), Error> {
     let escapes = r#"\\ \' \" \a \b \f \n \r \t \v \x07 \u00e9 \U0001f980"#;
     let characters =
         ["\\", "'", "\"", "\x07", "\x08", "\x0c", "\n", "\r", "\t", "\x0b", "\x07", "é", "\u{1f980}"];
@@ -34,7 +34,7 @@ fn an_escape_is_the_character_that_it_is_in_python() -> Result<(), Error> {
 }
 
 #[test]
-fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
+fn dtype_field_is_found_by_its_name_or_title() -> Result<(), Error> {
     let dtype: Dtype = "[(('mass in kg', 'm'), '<f8'), ('id', '<i4')]".parse()?;
     assert_eq!(dtype.fields().iter().map(Field::name).collect::<Vec<_>>(), ["m", "id"]);
     let offset = |name| dtype.field(name).map(Field::offset);
@@ -50,7 +50,7 @@ fn a_field_is_found_by_its_name_or_title() -> Result<(), Error> {
 /// For a type without a size, such as `S`, a number in the place of a shape is the size of the type. If this number is
 /// 0, the type still has no size.
 #[test]
-fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
+fn dtype_parse_gives_no_size_to_a_type_with_a_number_of_0() -> Result<(), Error> {
     for (text, shown) in [("('S', 0)", "|S0"), ("('>U', 0)", ">U0"), ("('V', 0)", "|V0"), ("('S', 3)", "|S3")]
     {
         let dtype: Dtype = text.parse()?;
@@ -62,7 +62,7 @@ fn a_type_without_a_size_stays_so_with_a_number_of_0() -> Result<(), Error> {
 const STRUCT: &str = "{'names': ['a', 'b'], 'formats': ['u1', '<f8'], 'offsets': [0, 8], 'itemsize': 16}";
 
 #[test]
-fn no_flag_reaches_the_parts() -> Result<(), Error> {
+fn dtype_display_passes_no_flag_to_the_parts() -> Result<(), Error> {
     for text in [STRUCT, "('<i4', (2, 3))"] {
         let dtype: Dtype = text.parse()?;
         assert_eq!(format!("{dtype:+}"), text);
@@ -74,7 +74,7 @@ fn no_flag_reaches_the_parts() -> Result<(), Error> {
 /// A name such as `int32` has the item size in bits. The largest item size fits into 32 bits when it is counted in
 /// bytes, but not when it is counted in bits. So printing must not compute the bits for these dtypes.
 #[test]
-fn the_largest_items_are_printed_where_addresses_have_32_bits() -> Result<(), Error> {
+fn dtype_display_prints_the_largest_items_where_addresses_have_32_bits() -> Result<(), Error> {
     for text in ["|S2147483647", "|V2147483647", "<U536870911", "[('a', 'S2147483647')]"] {
         let dtype: Dtype = text.parse()?;
         assert_eq!(dtype.numpy_str().to_string(), text);

@@ -16,7 +16,7 @@ fn known() -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn every_dtype_in_the_files_themselves_is_known() {
+fn real_files_jsonl_has_every_dtype_of_the_corpus() {
     let known = known();
     assert!(known.keys().eq(include_str!("../data/dtypes/real_files.txt").lines().collect::<BTreeSet<_>>()));
     let Some((_, manifest)) = b2nd_lab::corpus() else { return };

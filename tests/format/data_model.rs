@@ -95,7 +95,7 @@ fn written<T: Writable + ?Sized>(name: &str, value: &T) -> String {
 }
 
 #[test]
-fn each_type_is_written_or_refused_by_name() {
+fn to_vec_writes_or_rejects_each_type_in_each_position() {
     let table: String = [
         written("bool", &true),
         written("i8", &1_i8),
@@ -157,7 +157,7 @@ fn read<T: DeserializeOwned>(name: &str) -> String {
 }
 
 #[test]
-fn each_type_is_read_or_refused_by_name() {
+fn from_slice_reads_or_rejects_each_type_in_each_position() {
     let table: String = [
         read::<bool>("bool"),
         read::<i8>("i8"),
@@ -192,7 +192,7 @@ fn each_type_is_read_or_refused_by_name() {
 }
 
 #[test]
-fn tagged_enums_and_flatten_are_refused_both_ways() {
+fn to_vec_and_from_slice_reject_tagged_enums_and_flatten() {
     #[derive(Serialize, Deserialize)]
     struct Six(u8, [u64; 2], [u32; 2], [u32; 2], u8, String);
     #[derive(Serialize, Deserialize)]

@@ -71,7 +71,7 @@ where
 }
 
 #[test]
-fn an_array_is_read_and_written_as_serde_does() {
+fn dims_reads_and_writes_an_array_as_serde_does() {
     compare::<0>();
     compare::<1>();
     compare::<3>();
@@ -79,7 +79,7 @@ fn an_array_is_read_and_written_as_serde_does() {
 }
 
 #[test]
-fn too_few_items_of_another_format_are_said_to_be() {
+fn dims_deserialize_counts_too_few_items_of_another_format() {
     let json = r#"{"version":0,"ndim":2,"shape":[1,2],"chunkshape":[1],"blockshape":[1,2]}"#;
     let error = serde_json::from_str::<Ours<2>>(json).unwrap_err();
     assert!(error.to_string().starts_with("invalid length 1, expected an array of length 2"), "{error}");

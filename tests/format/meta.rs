@@ -20,7 +20,7 @@ struct Transparent {
 }
 
 #[test]
-fn every_layout_comes_back_byte_for_byte() {
+fn to_vec_writes_a_meta_of_every_layout_back_byte_for_byte() {
     for &layout in Layout::ALL {
         for ndim in 0..=16 {
             let meta = meta_of_rank(ndim, "<i4").with_layout(layout).unwrap();
@@ -36,7 +36,7 @@ fn every_layout_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_is_odd_but_well_formed_comes_back_too() {
+fn to_vec_writes_an_odd_but_well_formed_meta_back_byte_for_byte() {
     for hex in [
         // Version 127, dtype format 127.
         "977f009090907fdb00000000",
@@ -54,7 +54,7 @@ fn what_is_odd_but_well_formed_comes_back_too() {
 }
 
 #[test]
-fn a_stale_tail_is_handed_back() {
+fn take_from_slice_returns_a_stale_tail() {
     let mut bytes = to_vec(&meta_of_rank(2, "<i4")).unwrap();
     bytes.extend([1, 2, 3]);
     let (meta, rest): (Meta, _) = take_from_slice(&bytes).unwrap();
@@ -63,7 +63,7 @@ fn a_stale_tail_is_handed_back() {
 }
 
 #[test]
-fn json_is_a_plain_object_of_layout_and_entries() {
+fn meta_in_json_is_a_plain_object_of_layout_and_entries() {
     let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4").unwrap();
     for (layout, dtype_format, dtype) in [
         (Layout::B2nd, json!(0), json!("<i4")),
@@ -90,7 +90,7 @@ fn json_is_a_plain_object_of_layout_and_entries() {
 }
 
 #[test]
-fn json_is_read_with_every_check_of_the_format() {
+fn meta_from_json_has_every_check_of_the_format() {
     let good = json!({
         "layout": "b2nd", "version": 0, "ndim": 2, "shape": [3, 5], "chunkshape": [2, 3], "blockshape": [1, 2],
         "dtype_format": 0, "dtype": "<i4",
@@ -140,7 +140,7 @@ fn json_is_read_with_every_check_of_the_format() {
 }
 
 #[test]
-fn an_untagged_enum_has_no_place_for_the_layout() {
+fn from_slice_rejects_a_meta_in_an_untagged_enum() {
     #[derive(Debug, Serialize, Deserialize)]
     #[serde(untagged)]
     enum Untagged {
@@ -166,7 +166,7 @@ fn an_untagged_enum_has_no_place_for_the_layout() {
 }
 
 #[test]
-fn a_user_struct_writes_what_meta_reads() {
+fn meta_reads_what_a_user_struct_writes() {
     let bytes = to_vec(&crate::common::seven()).unwrap();
     assert_eq!(
         from_slice::<Meta>(&bytes).unwrap(),
@@ -175,7 +175,7 @@ fn a_user_struct_writes_what_meta_reads() {
 }
 
 #[test]
-fn a_change_of_layout_drops_what_it_has_no_entry_for() {
+fn with_layout_drops_what_the_layout_has_no_entry_for() {
     let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "uint8").unwrap();
     let six = meta.clone().with_layout(Layout::B2ndSix).unwrap();
     assert_eq!((six.dtype_format(), six.dtype()), (None, Some("uint8")));
@@ -195,14 +195,14 @@ fn a_change_of_layout_drops_what_it_has_no_entry_for() {
 }
 
 #[test]
-fn a_meta_is_cheap_to_move() {
+fn meta_is_small() {
     // On big-endian machines, a short string of the crate `ecow` is 8 bytes larger.
     let longest = if cfg!(target_endian = "little") { 104 } else { 112 };
     assert!(size_of::<Meta>() <= longest, "{}", size_of::<Meta>());
 }
 
 #[test]
-fn debugging_shows_all_entries() {
+fn meta_debug_shows_all_entries() {
     let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4").unwrap();
     assert_eq!(
         format!("{meta:?}"),
@@ -212,7 +212,7 @@ fn debugging_shows_all_entries() {
 }
 
 #[test]
-fn what_is_no_object_is_said_to_be_none() {
+fn meta_deserialize_rejects_what_is_no_object() {
     let error = serde_json::from_str::<Meta>("7").unwrap_err().to_string();
     assert!(
         error.starts_with("invalid type: integer `7`, expected the layout and entries of a b2nd metalayer"),
@@ -221,7 +221,7 @@ fn what_is_no_object_is_said_to_be_none() {
 }
 
 #[test]
-fn too_few_fields_of_another_format_are_counted_and_a_key_must_be_a_name() {
+fn meta_deserialize_counts_too_few_fields_and_rejects_a_key_that_is_no_name() {
     let fields = rmp_serde::to_vec(&meta_of_rank(2, "<i4")).unwrap();
     for (bytes, says) in [
         // An array of only 3 elements: the layout, version and ndim.
@@ -236,7 +236,7 @@ fn too_few_fields_of_another_format_are_counted_and_a_key_must_be_a_name() {
 }
 
 #[test]
-fn a_layout_is_its_name() {
+fn layout_is_serialized_and_parsed_as_its_name() {
     for &layout in Layout::ALL {
         assert_eq!(json!(layout), json!(layout.name()));
         assert_eq!(serde_json::from_value::<Layout>(json!(layout)).unwrap(), layout);

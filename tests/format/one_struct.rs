@@ -31,7 +31,7 @@ struct AnyLayout {
 }
 
 #[test]
-fn one_struct_with_two_options_goes_both_ways_through_three_layouts() {
+fn from_slice_and_to_vec_take_one_struct_with_options_for_three_layouts() {
     for (layout, dtype_format, dtype) in [
         (Layout::B2nd, Some(0), Some("int32")),
         (Layout::B2ndSix, None, Some("int32")),
@@ -48,7 +48,7 @@ fn one_struct_with_two_options_goes_both_ways_through_three_layouts() {
 }
 
 #[test]
-fn absent_entries_become_defaults_or_are_missed_by_name() {
+fn from_slice_gives_absent_entries_a_default_or_names_the_missing_field() {
     #[derive(Debug, PartialEq, Deserialize)]
     struct WithDefaults {
         version: u8,
@@ -74,7 +74,7 @@ fn absent_entries_become_defaults_or_are_missed_by_name() {
 }
 
 #[test]
-fn any_names_will_do_for_a_struct_of_seven() {
+fn from_slice_accepts_any_names_in_a_struct_of_seven() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct OtherNames {
         a: u8,
@@ -96,7 +96,7 @@ fn any_names_will_do_for_a_struct_of_seven() {
 }
 
 #[test]
-fn a_dtype_left_out_alone_is_refused_by_name() {
+fn to_vec_rejects_a_struct_that_leaves_out_only_the_dtype() {
     let value = AnyLayout { dtype: None, ..from_slice(&bytes_of(Layout::B2nd)).unwrap() };
     let error = to_vec(&value).unwrap_err();
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_dtype_left_out_alone_is_refused_by_name() {
 }
 
 #[test]
-fn renamed_fields_are_held_against_their_new_names() {
+fn to_vec_and_from_slice_check_the_new_names_of_renamed_fields() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Renamed {
@@ -128,7 +128,7 @@ fn renamed_fields_are_held_against_their_new_names() {
 }
 
 #[test]
-fn aliases_are_no_entries() {
+fn from_slice_does_not_count_aliases_as_entries() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Aliased<T> {
         version: u8,
@@ -187,7 +187,7 @@ fn aliases_are_no_entries() {
 }
 
 #[test]
-fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
+fn from_slice_rejects_fields_that_cannot_be_told_apart() {
     // A shorter layout omits some entries. The field names of this struct do not show which fields are omitted: either
     // `dims` or `size` may be the shape.
     #[derive(Debug, Deserialize)]
@@ -217,7 +217,7 @@ fn fields_that_cannot_be_told_apart_are_refused_rather_than_shifted() {
 }
 
 #[test]
-fn a_value_that_is_asked_for_without_its_key_is_refused() {
+fn from_slice_rejects_a_map_visitor_that_takes_more_values_than_entries() {
     /// A map whose visitor reads five values without their keys, and then asks for one value more than the metalayer
     /// has.
     #[derive(Debug)]
@@ -248,7 +248,7 @@ fn a_value_that_is_asked_for_without_its_key_is_refused() {
 }
 
 #[test]
-fn untagged_enums_take_the_variant_that_fits() {
+fn from_slice_takes_the_variant_of_an_untagged_enum_that_fits() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(untagged)]
     enum Untagged {
@@ -263,7 +263,7 @@ fn untagged_enums_take_the_variant_that_fits() {
 }
 
 #[test]
-fn an_entry_can_be_passed_over() {
+fn from_slice_checks_an_entry_that_the_type_ignores() {
     type Ranks = (IgnoredAny, u8, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny, IgnoredAny);
     assert_eq!(from_slice::<Ranks>(&bytes_of(Layout::B2nd)).unwrap().1, 2);
     for &layout in Layout::ALL {
@@ -277,7 +277,7 @@ fn an_entry_can_be_passed_over() {
 }
 
 #[test]
-fn a_json_value_is_an_array_that_writes_back() {
+fn from_slice_gives_a_json_array_that_to_vec_writes_back() {
     for layout in [Layout::B2nd, Layout::B2ndSix, Layout::Caterva] {
         let bytes = bytes_of(layout);
         let value: Value = from_slice(&bytes).unwrap();
@@ -288,7 +288,7 @@ fn a_json_value_is_an_array_that_writes_back() {
 }
 
 #[test]
-fn an_enum_lists_the_dtypes_that_a_type_takes() {
+fn from_slice_restricts_the_dtype_to_the_variants_of_an_enum() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     enum Kind {
         #[serde(rename = "<i4")]
@@ -321,7 +321,7 @@ fn an_enum_lists_the_dtypes_that_a_type_takes() {
 }
 
 #[test]
-fn a_type_that_displays_itself_is_a_dtype() {
+fn to_vec_writes_a_dtype_through_its_display() {
     struct Kind {
         order: char,
         size: usize,

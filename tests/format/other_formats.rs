@@ -46,7 +46,7 @@ fn each_format(meta: &Meta) {
 }
 
 #[test]
-fn a_meta_comes_back_from_each_format() {
+fn meta_comes_back_from_each_format() {
     for &layout in Layout::ALL {
         for ndim in [0, 1, 4, 5, 16] {
             each_format(&meta_of_rank(ndim, "[('größe', '<f4')]").with_layout(layout).unwrap());
@@ -66,7 +66,7 @@ fn a_struct_from_from_slice_comes_back_from_json_and_postcard() {
 }
 
 #[test]
-fn a_format_with_names_shows_those_of_the_format() {
+fn meta_in_ron_and_toml_has_the_names_of_the_entries() {
     let meta = from_slice::<Meta>(&to_vec(&seven()).unwrap()).unwrap();
     let names = PrettyConfig::new().struct_names(true).compact_structs(true).compact_arrays(true);
     assert_eq!(
@@ -97,7 +97,7 @@ mod user {
 }
 
 #[test]
-fn a_struct_of_a_user_called_meta_is_a_struct_of_seven_entries() {
+fn from_slice_and_to_vec_take_a_user_struct_named_meta_as_seven_entries() {
     let seven = to_vec(&seven()).unwrap();
     let value: user::Meta<Vec<u64>, [u32; 2]> = from_slice(&seven).unwrap();
     assert_eq!((&value.shape[..], &*value.dtype), (&[3, 5][..], "<i4"));
@@ -107,7 +107,7 @@ fn a_struct_of_a_user_called_meta_is_a_struct_of_seven_entries() {
 }
 
 #[test]
-fn a_struct_of_a_user_with_all_eight_fields_is_told_how_many_entries_there_are() {
+fn from_slice_and_to_vec_count_the_entries_of_a_user_struct_with_all_fields_of_meta() {
     #[derive(Debug, Serialize, Deserialize)]
     #[serde(rename = "Meta")]
     struct Mirror {
@@ -212,7 +212,7 @@ fn to_vec_rejects_a_struct_named_meta_that_gives_fewer_fields_than_it_says() {
 }
 
 #[test]
-fn bytes_from_another_format_are_a_metalayer_with_every_check() {
+fn meta_deserialize_checks_bytes_from_another_format() {
     fn read(bytes: &[u8]) -> Result<Meta, value::Error> {
         Meta::deserialize(BytesDeserializer::new(bytes))
     }

@@ -4,12 +4,15 @@
 
 #![cfg(feature = "alloc")]
 
+use std::cell::Cell;
+
 use crate::common::{Five, Seven, Six};
 use b2nd_serde::{
     ErrorKind, Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -69,14 +72,15 @@ fn almost() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Asserts the promises that hold for any bytes.
-fn hold_for_any(bytes: &[u8]) {
-    match from_slice::<Meta>(bytes) {
+/// Asserts the promises that hold for any bytes. Returns whether the bytes are a metalayer.
+fn hold_for_any(bytes: &[u8]) -> bool {
+    let read = from_slice::<Meta>(bytes);
+    match &read {
         Ok(meta) => {
-            assert_eq!(to_vec(&meta).unwrap(), bytes);
-            assert_eq!(serialized_size(&meta).unwrap(), bytes.len());
-            let json = serde_json::to_string(&meta).unwrap();
-            assert_eq!(serde_json::from_str::<Meta>(&json).unwrap(), meta);
+            assert_eq!(to_vec(meta).unwrap(), bytes);
+            assert_eq!(serialized_size(meta).unwrap(), bytes.len());
+            let json = serde_json::to_string(meta).unwrap();
+            assert_eq!(serde_json::from_str::<Meta>(&json).unwrap(), *meta);
             from_slice::<IgnoredAny>(bytes).unwrap();
         }
         Err(error) => {
@@ -106,11 +110,12 @@ fn hold_for_any(bytes: &[u8]) {
         assert_eq!(to_vec(&value).unwrap()[1..], bytes[1..]);
     }
     assert!(!dump::metalayer(bytes).to_string().is_empty());
+    read.is_ok()
 }
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(seven in sevens()) {
+    fn from_slice_reads_what_to_vec_and_to_slice_write(seven in sevens()) {
         let bytes = to_vec(&seven).unwrap();
         prop_assert_eq!(from_slice::<Seven>(&bytes).unwrap(), seven.clone());
 
@@ -122,27 +127,37 @@ proptest! {
     }
 
     #[test]
-    fn a_metalayer_of_any_layout_comes_back((layout, bytes) in metalayers()) {
+    fn to_vec_writes_a_metalayer_of_any_layout_back((layout, bytes) in metalayers()) {
         let meta: Meta = from_slice(&bytes).unwrap();
         prop_assert_eq!(meta.layout(), layout);
+        prop_assert!(hold_for_any(&bytes));
+    }
+
+    #[test]
+    fn from_slice_rejects_any_bytes_or_to_vec_writes_them_back(bytes in vec(any::<u8>(), 0..100)) {
         hold_for_any(&bytes);
     }
 
     #[test]
-    fn any_bytes_are_refused_or_come_back(bytes in vec(any::<u8>(), 0..100)) {
-        hold_for_any(&bytes);
-    }
-
-    #[test]
-    fn almost_a_metalayer_is_refused_or_comes_back(bytes in almost()) {
-        hold_for_any(&bytes);
-    }
-
-    #[test]
-    fn every_proper_prefix_is_refused((_, bytes) in metalayers()) {
+    fn from_slice_and_take_from_slice_reject_every_proper_prefix((_, bytes) in metalayers()) {
         for length in 0..bytes.len() {
             prop_assert!(from_slice::<Meta>(&bytes[..length]).is_err());
             prop_assert!(take_from_slice::<Meta>(&bytes[..length]).is_err());
         }
     }
+}
+
+#[test]
+fn from_slice_rejects_an_edited_metalayer_or_to_vec_writes_it_back() {
+    let (read, rejected) = (Cell::new(0), Cell::new(0));
+    let mut runner = TestRunner::default();
+    let result = runner.run(&almost(), |bytes| {
+        let count = if hold_for_any(&bytes) { &read } else { &rejected };
+        count.set(count.get() + 1);
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    // About a sixth of the metalayers only get another number or letter.
+    let least = runner.config().cases / 32;
+    assert!(read.get() >= least && rejected.get() >= least, "{read:?} are read, {rejected:?} are not");
 }

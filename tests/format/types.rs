@@ -50,7 +50,7 @@ fn with_integer<I: From<u8> + Writable + DeserializeOwned + PartialEq + Debug>()
 }
 
 #[test]
-fn every_integer_type_takes_the_width_of_its_entry() {
+fn to_vec_and_from_slice_give_every_integer_type_the_width_of_its_entry() {
     with_integer::<u8>();
     with_integer::<u16>();
     with_integer::<u32>();
@@ -94,7 +94,7 @@ struct Pair(u32, u32);
 struct Newtype<T>(T);
 
 #[test]
-fn a_dimension_vector_is_any_sequence() {
+fn to_vec_and_from_slice_take_any_sequence_as_a_dimension_vector() {
     with_vectors(vec![3_u64, 5], [2_u32, 3], [1, 2]);
     with_vectors([3_u64, 5], (2_u16, 3_i64), (1, 2));
     with_vectors((3_u8, 5_i128), Pair(2, 3), Pair(1, 2));
@@ -107,13 +107,13 @@ fn a_dimension_vector_is_any_sequence() {
 }
 
 #[test]
-fn a_slice_is_written_as_a_dimension_vector() {
+fn to_vec_writes_a_slice_as_a_dimension_vector() {
     let value = (0, 2, &[3_i64, 5][..], &[2_i32, 3][..], &[1_i32, 2][..], 0, "<i4");
     assert_eq!(to_vec(&value).unwrap(), EXAMPLE);
 }
 
 #[test]
-fn no_dimensions_are_an_empty_array() {
+fn to_vec_and_from_slice_take_no_dimensions_as_an_empty_array() {
     let scalar = (0_u8, 0_u8, [0_u64; 0], [0_u32; 0], [0_u32; 0]);
     let bytes = to_vec(&scalar).unwrap();
     assert_eq!(bytes, [0x95, 0, 0, 0x90, 0x90, 0x90]);
@@ -133,7 +133,7 @@ fn with_dtype<T: Writable + DeserializeOwned + PartialEq + Debug>(dtype: T) {
 }
 
 #[test]
-fn a_dtype_is_any_string_or_bytes() {
+fn to_vec_and_from_slice_take_any_string_or_bytes_as_the_dtype() {
     with_dtype("<i4".to_owned());
     with_dtype(Box::<str>::from("<i4"));
     with_dtype(Cow::Borrowed("<i4"));
@@ -187,7 +187,7 @@ fn from_slice_gives_a_dtype_that_is_not_utf8_as_bytes() {
 }
 
 #[test]
-fn what_can_borrow_does() {
+fn from_slice_borrows_the_dtype() {
     let bytes = EXAMPLE;
     let dtype = &bytes[50..];
     type Entries<T> = Of<u8, [u64; 2], [u32; 2], T>;
@@ -206,7 +206,7 @@ fn what_can_borrow_does() {
 }
 
 #[test]
-fn the_number_of_entries_selects_the_layout() {
+fn to_vec_selects_the_layout_by_the_number_of_entries() {
     for (bytes, marker) in [
         (to_vec(&seven()), 0x97),
         (to_vec(&six()), 0x96),
@@ -221,7 +221,7 @@ fn the_number_of_entries_selects_the_layout() {
 }
 
 #[test]
-fn a_layout_that_was_asked_for_is_written() {
+fn serializer_with_layout_writes_this_layout() {
     let mut buffer = [0; 64];
     let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
     seven().serialize(&mut serializer).unwrap();
@@ -241,7 +241,7 @@ fn a_layout_that_was_asked_for_is_written() {
 }
 
 #[test]
-fn structs_tuples_tuple_structs_sequences_newtypes_and_some_are_the_same() {
+fn to_vec_and_from_slice_take_structs_tuples_sequences_newtypes_and_some_alike() {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct Tuple(u8, u8, [u64; 2], [u32; 2], [u32; 2], u8, String);
 
@@ -273,7 +273,7 @@ fn of_unknown_length<T: Clone + Writable>(values: &[T]) -> impl Writable {
 }
 
 #[test]
-fn a_sequence_of_unknown_length_is_counted() {
+fn to_vec_counts_a_sequence_of_unknown_length() {
     let (shape, chunks, blocks) =
         (of_unknown_length(&[3, 5]), of_unknown_length(&[2, 3]), of_unknown_length(&[1, 2]));
     assert_eq!(to_vec(&(0, 2, &shape, &chunks, &blocks, 0, "<i4")).unwrap(), EXAMPLE);
@@ -289,7 +289,7 @@ fn a_sequence_of_unknown_length_is_counted() {
 }
 
 #[test]
-fn several_metalayers_stand_one_behind_the_other() {
+fn serializer_and_deserializer_take_several_metalayers() {
     let mut buffer = [0; 100];
     let mut serializer = Serializer::new(&mut buffer);
     seven().serialize(&mut serializer).unwrap();
@@ -310,7 +310,7 @@ fn several_metalayers_stand_one_behind_the_other() {
 }
 
 #[test]
-fn a_buffer_of_the_exact_size_suffices() {
+fn to_slice_fills_a_buffer_of_the_exact_size() {
     let mut buffer = [0; 53];
     assert_eq!(to_slice(&seven(), &mut buffer).unwrap().len(), 53);
     let error = to_slice(&seven(), &mut buffer[..52]).unwrap_err();
@@ -318,7 +318,7 @@ fn a_buffer_of_the_exact_size_suffices() {
 }
 
 #[test]
-fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
+fn serializer_keeps_the_first_metalayer_if_the_second_does_not_fit() {
     let mut buffer = [0; 53 + 10];
     let mut serializer = Serializer::new(&mut buffer);
     seven().serialize(&mut serializer).unwrap();
@@ -329,7 +329,7 @@ fn a_buffer_that_is_too_small_for_the_second_keeps_the_first() {
 }
 
 #[test]
-fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
+fn serializer_writes_the_next_metalayer_in_the_place_of_a_failed_one() {
     let mut buffer = [0; 53 + 44];
     let mut serializer = Serializer::new(&mut buffer);
     seven().serialize(&mut serializer).unwrap();
@@ -341,7 +341,7 @@ fn after_an_error_the_next_metalayer_stands_where_the_bad_one_would() {
 }
 
 #[test]
-fn a_vector_is_written_in_the_layout_that_is_asked_for() {
+fn to_vec_with_layout_writes_this_layout() {
     let mut mismarked = EXAMPLE;
     mismarked[0] = 0x96;
     assert_eq!(to_vec_with_layout(&seven(), Layout::B2ndMismarked).unwrap(), mismarked);
@@ -359,7 +359,7 @@ fn a_vector_is_written_in_the_layout_that_is_asked_for() {
 
 #[cfg(feature = "std")]
 #[test]
-fn a_writer_and_a_reader_meet_in_the_middle() {
+fn from_reader_reads_what_to_writer_writes() {
     let mut file = Vec::new();
     b2nd_serde::to_writer(&mut file, &seven()).unwrap();
     assert_eq!(b2nd_serde::from_reader::<_, crate::common::Seven>(&file[..]).unwrap(), seven());
@@ -369,7 +369,7 @@ fn a_writer_and_a_reader_meet_in_the_middle() {
 }
 
 #[test]
-fn a_sequence_without_an_end_is_refused() {
+fn to_vec_rejects_a_sequence_without_an_end() {
     struct Endless;
     impl Writable for Endless {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -392,7 +392,7 @@ fn a_sequence_without_an_end_is_refused() {
 }
 
 #[test]
-fn a_tuple_with_fewer_dimensions_than_it_says_is_refused() {
+fn to_vec_rejects_a_tuple_with_fewer_dimensions_than_it_says() {
     struct Tuple;
     impl Writable for Tuple {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -430,7 +430,7 @@ impl FromSeq for Hints {
 }
 
 #[test]
-fn a_sequence_says_how_many_elements_are_left() {
+fn from_slice_hints_how_many_elements_are_left() {
     let bytes = to_vec(&(0, 3, [5; 3], [1; 3], [1; 3])).unwrap();
     type Entries = (u8, u8, BySeq<Hints>, [u32; 3], [u32; 3]);
     let (_, _, BySeq(Hints(hints)), _, _) = from_slice::<Entries>(&bytes).unwrap();
@@ -440,7 +440,7 @@ fn a_sequence_says_how_many_elements_are_left() {
 }
 
 #[test]
-fn the_format_is_not_human_readable() {
+fn is_human_readable_is_false() {
     /// A type that reads and writes a number or a text, and asserts that `is_human_readable` is false.
     #[derive(Debug, PartialEq)]
     struct Probe(bool);
@@ -471,7 +471,7 @@ fn the_format_is_not_human_readable() {
 }
 
 #[test]
-fn an_error_that_the_type_passes_over_while_reading_remains_one() {
+fn from_slice_rejects_invalid_bytes_if_the_type_ignores_the_error() {
     /// Reads a `T`, or `None` if a `T` cannot be read. Ignores the error.
     struct Lenient<T>(Option<T>);
     impl<'de, T: serde::de::Deserialize<'de>> serde::de::Deserialize<'de> for Lenient<T> {
@@ -514,7 +514,7 @@ fn an_error_that_the_type_passes_over_while_reading_remains_one() {
 }
 
 #[test]
-fn an_error_that_the_type_passes_over_while_writing_remains_one() {
+fn to_vec_rejects_a_value_that_ignores_an_error() {
     /// Tries to write floats as the shape, ignores the error, and then writes a valid shape.
     struct Retrying;
     impl Writable for Retrying {
@@ -566,7 +566,7 @@ fn an_error_that_the_type_passes_over_while_writing_remains_one() {
 }
 
 #[test]
-fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
+fn from_slice_reports_a_wrong_marker_before_a_type_that_does_not_fit() {
     let mut bytes = to_vec(&(0, 4, [-1; 4], [1; 4], [1; 4])).unwrap();
     bytes[4 + 2 * 9] = 0xd2;
     type Caterva<T> = (u8, u8, T, [u32; 4], [u32; 4]);
@@ -577,7 +577,7 @@ fn a_wrong_marker_comes_before_what_the_type_says_of_the_vector() {
 }
 
 #[test]
-fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() {
+fn from_slice_gives_a_field_without_an_entry_its_default() {
     #[derive(Debug, Deserialize)]
     struct Eight {
         version: u8,
@@ -642,7 +642,7 @@ fn a_field_of_no_entry_is_left_to_its_default_if_all_entries_have_their_names() 
 }
 
 #[test]
-fn a_tuple_struct_of_too_few_dimensions_is_refused_as_a_tuple_is() {
+fn to_vec_rejects_a_tuple_struct_of_too_few_dimensions() {
     #[derive(Serialize)]
     struct Two(i64, i64);
 
@@ -652,7 +652,7 @@ fn a_tuple_struct_of_too_few_dimensions_is_refused_as_a_tuple_is() {
 }
 
 #[test]
-fn a_visitor_that_leaves_dimensions_is_refused() {
+fn from_slice_rejects_a_visitor_that_leaves_dimensions() {
     struct First;
     impl FromSeq for First {
         fn from_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {

@@ -5,7 +5,7 @@
 use b2nd_serde::{Entry, ErrorKind, from_slice, to_slice};
 
 #[test]
-fn errors_keep_their_kind_and_place() {
+fn from_slice_and_to_slice_keep_the_kind_and_place_of_an_error_without_alloc() {
     let bytes = b"\x95\0\x01\x91\xd3\xff\xff\xff\xff\xff\xff\xff\xff\x91\xd2\0\0\0\x04\x91\xd2\0\0\0\x02";
     let error = from_slice::<(u8, u8, [u64; 1], [u32; 1], [u32; 1])>(bytes).unwrap_err();
     assert_eq!(error.to_string(), "byte 4: shape[0]: the type rejects the value");

@@ -15,7 +15,7 @@ fn product(shape: &[u64]) -> u64 {
 }
 
 #[test]
-fn the_table_of_the_documentation_is_true() {
+fn default_chunkshape_and_default_blockshape_are_as_in_the_documented_table() {
     let numbers = |cell: &str| -> Vec<u64> {
         let cell = cell.trim().trim_start_matches("\\[").trim_end_matches("\\]");
         cell.split(", ").map(|number| number.parse().unwrap()).collect()
@@ -36,14 +36,14 @@ fn the_table_of_the_documentation_is_true() {
 
 #[cfg(feature = "alloc")]
 #[test]
-fn too_many_dimensions_are_named() {
-    let error = Meta::with_default_shapes(&[2; MAX_NDIM as usize + 1], 1, "|u1").unwrap_err();
+fn with_default_shapes_names_too_many_dimensions() {
+    let error = Meta::with_default_shapes(&[2; MAX_NDIM + 1], 1, "|u1").unwrap_err();
     assert_eq!(error.to_string(), "ndim is 17, but must be 0 to 16");
 }
 
 proptest! {
     #[test]
-    fn default_shapes_are_valid_and_no_larger_than_their_targets(
+    fn default_chunkshape_and_default_blockshape_are_valid_and_within_their_targets(
         shape in prop::collection::vec(prop_oneof![0..5_u64, 0..5_000_u64, 0..1_u64 << 40], 0..=16),
         typesize in prop_oneof![1..20_usize, 1..1_usize << 24],
     ) {

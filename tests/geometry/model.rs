@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_place_is_counted(vectors in small()) {
+    fn geometry_counts_every_place(vectors in small()) {
         let geometry = geometry(&vectors);
         let places = lay_out(&vectors);
         let count = |shape: &[i64]| number(coordinates(shape).len());
@@ -129,7 +129,7 @@ proptest! {
     }
 
     #[test]
-    fn every_place_has_its_coordinate_and_byte(vectors in small(), typesize in 1..10_usize) {
+    fn position_coordinate_and_byte_offset_are_those_of_the_model(vectors in small(), typesize in 1..10_usize) {
         let geometry = geometry(&vectors);
         let mut in_chunk = HashMap::new();
         let mut items = HashSet::new();
@@ -161,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn a_slice_touches_the_chunks_and_blocks_that_hold_its_items((vectors, slice, steps) in sliced()) {
+    fn chunks_in_steps_gives_the_chunks_and_blocks_that_hold_the_items((vectors, slice, steps) in sliced()) {
         let geometry = geometry(&vectors);
         // Lists the items of the slice, chunk by chunk and block by block. `numbers` maps the coordinate of an item to
         // the number of the item in the slice.
@@ -239,7 +239,7 @@ proptest! {
     }
 
     #[test]
-    fn all_chunks_are_those_of_the_slice_that_is_the_array(vectors in small()) {
+    fn chunks_are_those_of_chunks_in_the_whole_array(vectors in small()) {
         let geometry = geometry(&vectors);
         let whole: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
         let all: Vec<_> = geometry.chunks().collect();
@@ -253,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn a_resize_keeps_the_chunks_whose_place_is_in_both_grids(vectors in small(), other in small()) {
+    fn resize_keeps_the_chunks_whose_place_is_in_both_grids(vectors in small(), other in small()) {
         let before = geometry(&vectors);
         let new_shape: Vec<_> = vectors.0.iter().zip(&vectors.1).zip(other.0.iter().chain(&[3, 0, 9]))
             .map(|((_, &chunk), &items)| if chunk == 0 { 0 } else { items })

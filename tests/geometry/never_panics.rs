@@ -1,10 +1,12 @@
 //! `Geometry::new` does not panic, whatever the numbers are, and no method of an accepted geometry panics.
 
+use std::cell::Cell;
 use std::hint::black_box;
 
 use b2nd_serde::geometry::Position;
 use b2nd_serde::{Geometry, Shapes};
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
 fn wide() -> impl Strategy<Value = i64> {
     prop_oneof![
@@ -183,7 +185,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_numbers_are_a_geometry_or_an_error(
+    fn geometry_new_accepts_or_rejects_any_numbers(
         shape in prop::collection::vec(wide(), 0..18),
         chunkshape in prop::collection::vec(narrow(), 0..18),
         blockshape in prop::collection::vec(narrow(), 0..18),
@@ -198,34 +200,55 @@ proptest! {
             Err(error) => prop_assert!(!error.to_string().is_empty()),
         }
     }
+}
 
-    #[test]
-    fn what_is_accepted_answers_every_question(
-        axes in prop::collection::vec(axis(), 0..=16),
-        questions in prop::collection::vec(question(), 33),
-        new_shape in prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
-        typesize in prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
-    ) {
-        // Adds one dimension after another to the shapes, but not a dimension with which the shapes would be invalid.
-        let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
-        for (items, chunk, block) in axes {
-            shape.push(items);
-            chunkshape.push(chunk);
-            blockshape.push(block);
-            if Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape }).is_err() {
-                shape.pop();
-                chunkshape.pop();
-                blockshape.pop();
-            }
+/// Three shapes that `Geometry::new` accepts: some of the dimensions of `axes`.
+fn accepted(axes: Vec<(i64, i32, i32)>) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
+    // Adds one dimension after another, but not a dimension with which the shapes would be invalid.
+    let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
+    for (items, chunk, block) in axes {
+        shape.push(items);
+        chunkshape.push(chunk);
+        blockshape.push(block);
+        let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
+        if Geometry::new(shapes).is_err() {
+            shape.pop();
+            chunkshape.pop();
+            blockshape.pop();
         }
+    }
+    (shape, chunkshape, blockshape)
+}
+
+#[test]
+fn geometry_methods_do_not_panic_for_accepted_shapes() {
+    let inputs = (
+        prop::collection::vec(axis(), 0..=16),
+        prop::collection::vec(question(), 33),
+        prop::collection::vec(prop_oneof![0..9_i64, wide()], 16),
+        prop_oneof![Just(0), 1..300_usize, Just(usize::MAX)],
+    );
+    let (dimensions, items) = (Cell::new(0), Cell::new(0));
+    let config = ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&inputs, |(axes, questions, new_shape, typesize)| {
+        let (mut shape, mut chunkshape, mut blockshape) = accepted(axes);
         // If `Geometry::new` accepts some dimensions in one order, it accepts them in every order. In the reverse
         // order, a dimension of 0 can come after dimensions whose product overflows.
         for _ in 0..2 {
-            let geometry = Geometry::new(Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape });
-            ask(&geometry.expect("accepted dimensions"), &questions, &new_shape, typesize);
+            let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
+            let geometry = Geometry::new(shapes).expect("accepted dimensions");
+            ask(&geometry, &questions, &new_shape, typesize);
+            items.set(items.get() + u32::from(geometry.nitems() > 1));
             shape.reverse();
             chunkshape.reverse();
             blockshape.reverse();
         }
-    }
+        dimensions.set(dimensions.get() + shape.len());
+        Ok(())
+    });
+    result.unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        dimensions.get() >= 1000 && items.get() >= 20,
+        "{dimensions:?} dimensions, {items:?} arrays of several items"
+    );
 }

@@ -121,7 +121,7 @@ const REFUSED: &[(Vectors, ErrorKind, &str)] = &[
 ];
 
 #[test]
-fn what_the_rules_allow_is_accepted() {
+fn geometry_new_accepts_what_the_rules_allow() {
     for &((shape, chunkshape, blockshape), nchunks) in ACCEPTED {
         match Geometry::new(Shapes { shape, chunkshape, blockshape }) {
             Ok(geometry) => assert_eq!(geometry.nchunks(), nchunks, "{geometry:?}"),
@@ -131,7 +131,7 @@ fn what_the_rules_allow_is_accepted() {
 }
 
 #[test]
-fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
+fn geometry_new_rejects_with_the_rule_the_dimension_and_the_numbers() {
     for &((shape, chunkshape, blockshape), kind, message) in REFUSED {
         let error = Geometry::new(Shapes { shape, chunkshape, blockshape }).expect_err(message);
         assert_eq!(error.to_string(), message);
@@ -147,7 +147,7 @@ fn what_breaks_a_rule_is_refused_with_the_rule_the_dimension_and_the_numbers() {
 }
 
 #[test]
-fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
+fn geometry_with_a_chunkshape_of_0_has_no_parts() -> Result<(), Error> {
     for block in [0, 1, 7] {
         let geometry =
             Geometry::new(Shapes { shape: &[0, 3], chunkshape: &[0, 2], blockshape: &[block, 2] })?;
@@ -163,7 +163,7 @@ fn where_nothing_is_cut_there_are_no_parts() -> Result<(), Error> {
 }
 
 #[test]
-fn an_empty_array_still_has_a_chunk_size() -> Result<(), Error> {
+fn chunk_nbytes_of_an_empty_array_is_not_0() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[0], chunkshape: &[5], blockshape: &[2] })?;
     assert_eq!((geometry.chunk_nitems(), geometry.padded_chunk_nitems()), (5, 6));
     assert_eq!(geometry.chunk_nbytes(4)?, 24);
@@ -173,7 +173,7 @@ fn an_empty_array_still_has_a_chunk_size() -> Result<(), Error> {
 }
 
 #[test]
-fn without_dimensions_there_is_one_item_in_one_block_of_one_chunk() -> Result<(), Error> {
+fn geometry_without_dimensions_has_one_item_in_one_block_of_one_chunk() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[], chunkshape: &[], blockshape: &[] })?;
     assert_eq!(geometry.ndim(), 0);
     let position = geometry.position(&[]).expect("there is an item");
@@ -191,7 +191,7 @@ fn without_dimensions_there_is_one_item_in_one_block_of_one_chunk() -> Result<()
 }
 
 #[test]
-fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(), Error> {
+fn chunk_nbytes_rejects_more_than_blosc2_can_hold() -> Result<(), Error> {
     let fits =
         Geometry::new(Shapes { shape: &[1], chunkshape: &[2_147_483_615], blockshape: &[2_147_483_615] })?;
     assert_eq!(fits.chunk_nbytes(1)?, 2_147_483_615);
@@ -210,7 +210,7 @@ fn a_chunk_of_more_than_blosc2_can_hold_is_refused_with_its_size() -> Result<(),
 }
 
 #[test]
-fn the_largest_array_has_a_last_item() -> Result<(), Error> {
+fn position_finds_the_last_item_of_the_largest_array() -> Result<(), Error> {
     let last = MAX.unsigned_abs() - 1;
     let geometry = Geometry::new(Shapes { shape: &[MAX], chunkshape: &[7], blockshape: &[4] })?;
     assert_eq!(geometry.nitems(), last + 1);
@@ -227,7 +227,7 @@ fn the_largest_array_has_a_last_item() -> Result<(), Error> {
 }
 
 #[test]
-fn a_slice_is_within_the_array() -> Result<(), Error> {
+fn chunks_in_rejects_a_slice_outside_the_array() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     let message = |slice: &[std::ops::Range<u64>]| {
         let error = geometry.chunks_in(slice).expect_err("a slice outside of the array");
@@ -257,7 +257,7 @@ fn a_slice_is_within_the_array() -> Result<(), Error> {
 }
 
 #[test]
-fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
+fn resize_rejects_shapes_by_the_same_rules() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[0, 5], chunkshape: &[0, 3], blockshape: &[0, 2] })?;
     let message = |shape: &[i64]| geometry.resize(shape).expect_err("no shape").to_string();
     assert_eq!(
@@ -274,7 +274,7 @@ fn an_array_is_resized_by_the_same_rules() -> Result<(), Error> {
 }
 
 #[test]
-fn what_is_printed_for_debugging_has_all_parts() -> Result<(), Error> {
+fn geometry_debug_and_error_debug_show_all_parts() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] })?;
     assert_eq!(format!("{geometry:?}"), "Geometry { shape: [3, 5], chunkshape: [2, 3], blockshape: [1, 2] }");
     let error = geometry.resize(&[3, -5]).expect_err("a negative shape");
@@ -298,14 +298,14 @@ fn dimensions_compare_with_slices_and_arrays() -> Result<(), Error> {
 }
 
 #[test]
-fn an_error_is_small_and_a_geometry_of_16_dimensions_fits_in_place() {
+fn geometry_and_its_error_are_small() {
     assert!(size_of::<Error>() <= 24, "{}", size_of::<Error>());
     assert!(size_of::<Geometry>() <= 272, "{}", size_of::<Geometry>());
 }
 
 #[cfg(feature = "alloc")]
 #[test]
-fn a_version_that_is_not_known_has_no_geometry() -> Result<(), Box<dyn std::error::Error>> {
+fn meta_geometry_rejects_an_unknown_version() -> Result<(), Box<dyn std::error::Error>> {
     use b2nd_serde::{Meta, from_slice, to_vec};
 
     let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "<i4")?;

@@ -49,7 +49,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_walk_goes_as_by_steps(axes in small()) {
+    fn chunks_blocks_runs_and_kept_chunks_go_as_by_steps(axes in small()) {
         let (shapes, parts): (Vec<_>, Vec<_>) = axes.into_iter().unzip();
         let (shape, new_shape): (Vec<_>, Vec<_>) = shapes.into_iter().unzip();
         let (chunkshape, blockshape): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -70,7 +70,7 @@ proptest! {
 
 #[cfg(target_pointer_width = "64")]
 #[test]
-fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<(), Error> {
+fn chunks_and_kept_chunks_count_skip_and_end_at_once() -> Result<(), Error> {
     const CHUNKS: u64 = 1 << 62;
     const FAR: usize = 1 << 40;
     let count = 1_usize << 62;
@@ -103,7 +103,7 @@ fn a_walk_over_two_to_the_62_chunks_counts_skips_and_ends_at_once() -> Result<()
 }
 
 #[test]
-fn blocks_and_runs_know_their_number() -> Result<(), Error> {
+fn blocks_and_runs_know_their_length() -> Result<(), Error> {
     // The maximum number of items in a chunk.
     let geometry =
         Geometry::new(Shapes { shape: &[i32::MAX.into()], chunkshape: &[i32::MAX], blockshape: &[1] })?;
@@ -127,7 +127,7 @@ fn blocks_and_runs_know_their_number() -> Result<(), Error> {
 }
 
 #[test]
-fn a_block_begins_at_the_byte_after_the_blocks_before_it() -> Result<(), Error> {
+fn block_byte_offset_is_the_end_of_the_blocks_before_it() -> Result<(), Error> {
     let geometry = Geometry::new(Shapes { shape: &[6, 6], chunkshape: &[4, 4], blockshape: &[2, 2] })?;
     let chunk = geometry.chunk(0).expect("a chunk");
     let bytes: Vec<_> = chunk.blocks().map(|block| block.byte_offset(8)).collect();
@@ -138,7 +138,7 @@ fn a_block_begins_at_the_byte_after_the_blocks_before_it() -> Result<(), Error> 
 }
 
 #[test]
-fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
+fn runs_go_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
     type Case<'a> = (&'a [i64], &'a [i32], &'a [i32], usize, u64);
     /// Shape, chunk shape, block shape, then the number of runs of the first block, and the items of each run.
     const CASES: &[Case] = &[
@@ -164,7 +164,7 @@ fn a_run_goes_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
 }
 
 #[test]
-fn items_without_bytes_are_not_copied() {
+fn gather_and_scatter_reject_items_without_bytes() {
     let geometry =
         Geometry::new(Shapes { shape: &[1 << 40], chunkshape: &[1 << 20], blockshape: &[1] }).unwrap();
     let chunk = geometry.chunk(0).unwrap();
@@ -177,7 +177,7 @@ fn items_without_bytes_are_not_copied() {
 }
 
 #[test]
-fn a_copy_names_the_buffer_that_is_too_short() {
+fn gather_and_scatter_name_the_buffer_that_is_too_short() {
     let geometry =
         Geometry::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }).unwrap();
     let chunk = geometry.chunk(3).unwrap();

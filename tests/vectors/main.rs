@@ -354,7 +354,7 @@ fn trailing_bytes(list: &mut List) {
 }
 
 #[test]
-fn metalayers_of_the_vectors_are_these() {
+fn from_slice_and_take_from_slice_give_the_verdicts_of_the_vectors() {
     let mut list = List::new(reading);
     layouts_and_ranks(&mut list);
     markers(&mut list);
@@ -368,7 +368,7 @@ fn metalayers_of_the_vectors_are_these() {
 }
 
 #[test]
-fn metalayers_of_the_vectors_are_read_by_any_type_as_they_say() {
+fn from_slice_reads_a_json_value_from_the_vectors_as_they_say() {
     let vectors = read("metalayers.json");
     assert!(vectors.len() > 300, "{}", vectors.len());
     for vector in vectors {

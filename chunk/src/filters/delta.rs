@@ -48,7 +48,7 @@ fn xor_up<const STEP: usize>(data: &mut [u8], next_before: fn(u8, u8) -> u8) {
 fn delta_step(typesize: usize) -> usize {
     match typesize {
         1 | 2 | 4 | 8 => typesize,
-        _ if typesize % 8 == 0 => 8,
+        _ if typesize.is_multiple_of(8) => 8,
         _ => 1,
     }
 }

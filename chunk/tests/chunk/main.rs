@@ -8,3 +8,4 @@ mod damage;
 #[cfg(feature = "decompress")]
 mod data;
 mod header;
+mod lost_page;

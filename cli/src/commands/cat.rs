@@ -4,21 +4,18 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_frame::{Error, ObjectKind};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use crate::input::{
-    Address, Failure, Inside, Items, Selected, Selection, Target, given_all, is_zip, store_at,
-};
+use super::array_items::{Trouble, open_items, show};
+use crate::input::{Address, Items, Selected, Selection, Target, given_all};
 use crate::output::items::{
     CsvWriter, EDGE_LEN, Edges, Item, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
-use crate::output::json::{begin, print_failure};
+use crate::output::json::begin;
 use crate::output::store::deleted_rows;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
-use crate::waiting::{HasProblem, while_changing};
 
 /// Print the items of an array
 ///
@@ -55,53 +52,6 @@ pub(crate) struct Cat {
     csv: bool,
 }
 
-/// The reason why printing stopped.
-enum Trouble {
-    /// A failure. It already contains the address of its frame.
-    Failure(Failure),
-    /// A problem. `run` adds the address of the frame to it.
-    Problem(Problem),
-    /// An error of standard output.
-    Output(io::Error),
-}
-
-impl Trouble {
-    /// The same trouble. If a part of the items has been printed, the attempt to print them cannot be repeated.
-    fn after_output(self, is_begun: bool, address: &Address) -> Self {
-        match self {
-            Self::Problem(problem) if is_begun => Self::Failure(address.location().failure(problem)),
-            trouble => trouble,
-        }
-    }
-}
-
-impl HasProblem for Trouble {
-    fn problem(&self) -> Option<&Problem> {
-        match self {
-            Self::Problem(problem) => Some(problem),
-            Self::Failure(_) | Self::Output(_) => None,
-        }
-    }
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Problem(error.into())
-    }
-}
-
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
 impl Cat {
     pub(crate) fn run(self) -> Outcome {
         if self.npy && io::stdout().is_terminal() {
@@ -109,30 +59,11 @@ impl Cat {
             return Ok(ExitCode::from(2));
         }
         let [address] = given_all([&self.file]);
-        let failure = match while_changing(|| self.show(&address)) {
-            Ok(()) => return Ok(ExitCode::SUCCESS),
-            Err(Trouble::Output(error)) => return Err(error),
-            Err(Trouble::Failure(failure)) => failure,
-            Err(Trouble::Problem(problem)) => address.location().failure(problem),
-        };
-        print_failure(&failure, self.json)?;
-        Ok(ExitCode::FAILURE)
+        show(&address, self.json, || self.show(&address))
     }
 
     fn show(&self, address: &Address) -> Result<(), Trouble> {
-        let target = Target::given(address.clone());
-        // A store or a zip file is refused: the user must name one of its members.
-        if target.is_named_zip()
-            || target.inside == Inside::Whole && is_zip(&target.path)
-            || store_at(&target).map_err(Trouble::Failure)?.is_some()
-        {
-            return Err(Trouble::Failure(refuse_store(&target)));
-        }
-        let frame = address.open()?;
-        if frame.kind() == ObjectKind::EmbedStore {
-            return Err(Trouble::Failure(refuse_store(&target)));
-        }
-        let mut items = Items::new(frame)?;
+        let mut items = open_items(address)?;
         let mut item = Item::from_items(&items)?;
         let selection = self.slice.clone().unwrap_or_default();
         let selected =
@@ -153,7 +84,7 @@ impl Cat {
             return Err(Problem::new("too-large", why).into());
         }
         if let Some(&length) = items.geometry.shape().first()
-            && let Some(note) = deleted_rows(&target, length)
+            && let Some(note) = deleted_rows(&Target::given(address.clone()), length)
         {
             remark(&format_args!("{}: {note}", address.location()));
         }
@@ -193,12 +124,6 @@ impl Cat {
         write_array(&mut stdout, &item.dtype, &edges, &bytes)?;
         Ok(stdout.flush()?)
     }
-}
-
-/// Refuses a store or a zip file. The message asks the user to name one of its members.
-fn refuse_store(target: &Target) -> Failure {
-    let message = "a store: name one of its members, which `b2nd ls` lists";
-    target.location().failure(Problem::new("invalid-input", message))
 }
 
 /// The fields of the JSON object that are printed before the items.

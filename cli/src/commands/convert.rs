@@ -1,10 +1,8 @@
 //! `b2nd convert`: conversion between NumPy files and arrays, and recompression.
 
 use std::fmt::{self, Display};
-#[cfg(unix)]
-use std::fs::Permissions;
 use std::io::{self, Write};
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -15,13 +13,12 @@ use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
-use super::new_files::{Made, Maker, NewFiles};
+use super::new_files::{Made, Maker, NewFiles, write_new};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
 };
-use crate::names::{folder_or_here, has_extension};
+use crate::names::has_extension;
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::pool::lock;
@@ -121,10 +118,8 @@ fn filter(text: &str) -> Result<Filter, String> {
     let id = id.ok_or(
         "not a filter; use shuffle, bitshuffle, delta, bytedelta, trunc_prec:BITS, int_trunc:BITS or none",
     )?;
-    // A parameter is one byte. The user may write it as a negative number: for a filter that drops bits, -N means that
-    // N bits are dropped.
-    let meta = meta.parse::<u8>().or_else(|_| meta.parse::<i8>().map(i8::cast_unsigned));
-    let meta = meta.map_err(|_| "the parameter must be a number from -128 to 255")?;
+    let meta = meta.parse().ok().filter(|meta| *meta <= i8::MAX.unsigned_abs());
+    let meta = meta.ok_or("the parameter must be a number from 0 to 127; python-blosc2 opens no other")?;
     Ok(Filter { id, meta })
 }
 
@@ -352,23 +347,14 @@ impl Conversions<'_> {
         to: &Path,
     ) -> Result<Option<u64>, Problem> {
         let failed = |error: io::Error| Problem::from(error).at(to);
-        let folder = to.parent().map_or(Path::new("."), folder_or_here);
-        let mut file = new_file(folder).map_err(|error| {
-            // The error itself names the temporary file, which means nothing to the user.
-            let problem = Problem::no_folder(folder);
-            problem.unwrap_or_else(|| Problem::uncreatable(folder, error.kind())).at(to)
+        write_new(to, |file| {
+            file.write_all(header).map_err(failed)?;
+            items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+                self.files.advance_or_fail(bytes.len())?;
+                file.write_all(bytes).map_err(failed)
+            })
         })?;
-        file.write_all(header).map_err(failed)?;
-        items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-            self.advance(bytes.len())?;
-            file.write_all(bytes).map_err(failed)
-        })?;
-        // Another process may have created a file at TO meanwhile. That file is not replaced.
-        match file.persist_noclobber(to) {
-            Ok(_) => Ok(None),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
-            Err(error) => Err(failed(error.error)),
-        }
+        Ok(None)
     }
 
     /// Writes a frame, and returns its length.
@@ -384,19 +370,10 @@ impl Conversions<'_> {
         let source = Mutex::new(source);
         let whole: Vec<Range<u64>> = selected.shape().map(|items| 0..items).collect();
         array.write_from(&whole, |part, items| {
-            self.advance(items.len())?;
+            self.files.advance_or_fail(items.len())?;
             lock(&source).read_into(&selected.array_ranges_of_kept(part), items)
         })?;
         Ok(Some(array.finish()?.persist()?.header().frame_len))
-    }
-
-    /// Adds bytes to the progress display. Fails if a signal was caught.
-    fn advance(&self, nbytes: usize) -> Result<(), Problem> {
-        match self.files.advance(nbytes as u64) {
-            ControlFlow::Continue(()) => Ok(()),
-            // The signal ends the process before anybody can read this message.
-            ControlFlow::Break(()) => Err(Problem::new("stopped", "stopped by a signal")),
-        }
     }
 
     /// The builder of the new frame, with its header and trailer.
@@ -555,12 +532,11 @@ impl Source {
             Self::Npy(_) => u64::MAX,
             Self::Frame(items) => items.limit,
         };
-        usize::try_from(nbytes).ok().filter(|_| nbytes <= limit).map(|nbytes| vec![0; nbytes]).ok_or_else(
-            || {
-                let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
-                Problem::new("too-large", message)
-            },
-        )
+        let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
+        zeroed(length.ok_or_else(|| {
+            let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+            Problem::new("too-large", message)
+        })?)
     }
 
     /// Notes about the parts of FROM that are not converted.
@@ -615,15 +591,4 @@ impl Source {
             Self::Frame(source) => source.read_into(ranges, &vec![1; ranges.len()], items),
         }
     }
-}
-
-/// Creates a temporary file with the default mode of new files.
-fn new_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".b2nd-").suffix(".tmp");
-    #[cfg(unix)]
-    // By default, `tempfile` creates files that only their owner can read. With this mode, the umask of the process
-    // determines who can read the file, as for any other new file.
-    builder.permissions(<Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-    builder.tempfile_in(folder)
 }

@@ -1,5 +1,6 @@
 //! The subcommands with their options.
 
+mod array_items;
 mod listing;
 mod new_files;
 
@@ -19,6 +20,7 @@ mod man;
 mod rewrite;
 mod salvage;
 mod set;
+mod view;
 
 use std::fmt::Write;
 
@@ -32,14 +34,13 @@ type Line = (&'static str, Option<&'static str>);
 
 /// The groups of `overview`.
 const GROUPS: [(&str, &[Line]); 4] = [
-    ("Look at arrays", &[("ls", None), ("info", None), ("cat", None), ("diff", None)]),
+    ("Look at arrays", &[("ls", None), ("info", None), ("cat", None), ("view", None), ("diff", None)]),
     ("Find and mend damage", &[("check", None), ("explain", None), ("salvage", None)]),
     ("Write and change arrays", &[("convert", None), ("set", None), ("rewrite", None)]),
     (
         "See the bytes, set up the command",
         &[
-            ("chunks", None),
-            ("dump", None),
+            ("chunks, dump", Some("List chunks, or show a header byte by byte")),
             ("encode, decode", Some("Make a metalayer, or show what one says")),
             ("completions, man", Some("Print shell completions, or manual pages")),
         ],
@@ -67,6 +68,7 @@ pub(crate) enum Command {
     Info(info::Info),
     Ls(ls::Ls),
     Cat(cat::Cat),
+    View(view::View),
     Check(check::Check),
     Chunks(chunks::Chunks),
     Diff(diff::Diff),
@@ -100,6 +102,7 @@ impl Command {
             Self::Info(command) => command.run(),
             Self::Ls(command) => command.run(),
             Self::Cat(command) => command.run(),
+            Self::View(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Chunks(command) => command.run(),
             Self::Diff(command) => command.run(),

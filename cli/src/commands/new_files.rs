@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::error::ErrorKind as UsageError;
 use serde::Serialize;
+use tempfile::NamedTempFile;
 
 use crate::input::{
     Address, Failure, Found, Inside, Location, Paths, Stores, Target, given_all, is_passed_over,
@@ -216,6 +217,15 @@ impl NewFiles {
         lock(&self.progress).show(self.done.load(Ordering::Relaxed));
     }
 
+    /// The same as `advance`, but fails if a signal was caught.
+    pub(super) fn advance_or_fail(&self, nbytes: usize) -> Result<(), Problem> {
+        match self.advance(nbytes as u64) {
+            ControlFlow::Continue(()) => Ok(()),
+            // The signal ends the process before anybody can read this message.
+            ControlFlow::Break(()) => Err(Problem::new("stopped", "stopped by a signal")),
+        }
+    }
+
     /// Removes the progress display from the screen. Also removes the folders that this run has created and that are
     /// empty.
     fn end(&self) {
@@ -257,6 +267,38 @@ impl NewFiles {
 /// The output and the count of a skipped input.
 fn skipped() -> Batch {
     (Vec::new(), Counts { skipped: 1, ..Counts::default() })
+}
+
+/// Writes a file under a temporary name, and renames it when it is complete. Nothing may exist at the path `to`.
+pub(super) fn write_new(
+    to: &Path,
+    write: impl FnOnce(&mut NamedTempFile) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let failed = |error: io::Error| Problem::from(error).at(to);
+    let folder = to.parent().map_or(Path::new("."), folder_or_here);
+    let mut file = temporary_file(folder).map_err(|error| {
+        // The error itself names the temporary file, which means nothing to the user.
+        let problem = Problem::no_folder(folder);
+        problem.unwrap_or_else(|| Problem::uncreatable(folder, error.kind())).at(to)
+    })?;
+    write(&mut file)?;
+    // Another process may have created a file at TO meanwhile. That file is not replaced.
+    match file.persist_noclobber(to) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+        Err(error) => Err(failed(error.error)),
+    }
+}
+
+/// Creates a temporary file with the default mode of new files.
+fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".b2nd-").suffix(".tmp");
+    #[cfg(unix)]
+    // By default, `tempfile` creates files that only their owner can read. With this mode, the umask of the process
+    // determines who can read the file, as for any other new file.
+    builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
 
 /// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ArrayUpdate, Frame};
+use b2nd_frame::{ArrayUpdate, Error, ErrorKind, Finding, FindingCode, Frame};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
-use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all};
+use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -23,8 +23,9 @@ use crate::waiting::{Wait, while_changing};
 /// python-blosc2 has indexed the array, the indexes become stale; its `rebuild_index` builds them again. The shape and
 /// dtype of a column of a table with indexes or generated columns are not changed.
 ///
-/// Vlmetalayers are named values of any length: the attributes of the array. All changes of a run are made together: a
-/// process that is killed leaves either the old values or the new ones.
+/// Vlmetalayers are named values of any length: the attributes of the array. Their numbers are int64, uint64 or float64,
+/// as in the JSON: 1 is an integer, and 1.0 the nearest float64. An integer of more than 64 bits is refused. All changes
+/// of a run are made together: a process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
@@ -62,9 +63,7 @@ pub(crate) struct Set {
 /// Parses the name and the value of `--vlmeta`.
 fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("must be NAME=JSON")?;
-    let value = serde_json::from_str(value)
-        .map_err(|error| format!("the value is not JSON: {error}; a string needs double quotes"))?;
-    Ok((name.into(), value))
+    Ok((name.into(), json_value(value)?))
 }
 
 impl Set {
@@ -92,10 +91,18 @@ impl Set {
         if let Some(dtype) = &self.dtype {
             edit = edit.dtype(&dtype_as_stored(dtype, layout == Some(Layout::B2ndSix)));
         }
+        let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
+        let is_resized = before.check_header().findings.iter().any(resize);
+        let refused = |error: Error| {
+            // Then no shape is right, or only a wrong one fits.
+            let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
+            let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
+            Problem { hint, ..error.into() }
+        };
         if self.dry_run {
-            return Ok(Change::of_header(before, edit.preview()?, trailer.as_ref())?);
+            return Ok(Change::of_header(before, edit.preview().map_err(refused)?, trailer.as_ref())?);
         }
-        edit.apply()?;
+        edit.apply().map_err(refused)?;
         Ok(Change::of_header(before, Frame::parse(frame.header_bytes())?, trailer.as_ref())?)
     }
 

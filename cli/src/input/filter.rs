@@ -2,8 +2,8 @@
 
 use b2nd_serde::MAX_NDIM;
 use b2nd_serde::dtype::Dtype;
-use clap::builder::TypedValueParser;
-use clap::{Args, ValueHint, value_parser};
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
+use clap::{Args, ValueHint};
 
 use super::values::dtype_parser;
 use super::view::View;
@@ -18,8 +18,8 @@ pub(crate) struct ArrayFilter {
     #[arg(long, value_parser = dtypes(), hide_possible_values = true)]
     dtype: Vec<WantedDtypes>,
     /// List only arrays with this number of dimensions, or one of several, such as 2,3
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = value_parser!(u8).range(0..=i64::from(MAX_NDIM)), value_hint = ValueHint::Other)]
-    ndim: Vec<u8>,
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_NDIM as u64), value_hint = ValueHint::Other)]
+    ndim: Vec<usize>,
 }
 
 impl ArrayFilter {
@@ -36,7 +36,7 @@ impl ArrayFilter {
             let mut wanted = self.dtype.iter().flat_map(|WantedDtypes(wanted)| wanted);
             dtype.is_some_and(|dtype| wanted.any(|wanted| wanted.is(&dtype)))
         };
-        (self.ndim.is_empty() || self.ndim.iter().any(|&ndim| usize::from(ndim) == array.shape().len()))
+        (self.ndim.is_empty() || self.ndim.contains(&array.shape().len()))
             && (self.dtype.is_empty() || has_dtype())
     }
 }

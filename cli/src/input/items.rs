@@ -11,10 +11,12 @@ use b2nd_frame::{
 };
 use b2nd_serde::Geometry;
 
+use super::buffer;
 use super::selection::Selected;
 use super::source::Reader;
 use crate::problem::Problem;
 use crate::remote;
+use crate::waiting::PATIENCE;
 
 /// The maximum number of items to read for the edges of an array. The edges have up to 6 indices in each dimension, so
 /// an array of 16 dimensions can have 6^16 items at its edges.
@@ -168,7 +170,7 @@ impl Items {
     }
 
     fn slice(&self, ranges: &[Range<u64>], steps: &[u64]) -> Slice<'_, Reader> {
-        self.array.slice(ranges).steps(steps).threads(self.threads)
+        self.array.slice(ranges).steps(steps).threads(self.threads).patience(PATIENCE)
     }
 
     /// Refuses a slice that cannot be read, before anything is printed.
@@ -200,7 +202,7 @@ impl Items {
                 format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
             return Err(Problem::new("too-large", message));
         };
-        let mut edges = vec![0; nbytes];
+        let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
         for corner in 0..corners {
             // A corner is a choice of one end in each dimension. The number `corner` encodes the choice with one digit
@@ -254,7 +256,7 @@ impl Items {
     pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
         let nbytes = self.slice(ranges, steps).nbytes()?;
         let mut buffer = mem::take(&mut self.buffer);
-        buffer.resize(nbytes, 0);
+        buffer::resize(&mut buffer, nbytes)?;
         self.read_into(ranges, steps, &mut buffer)?;
         self.buffer = buffer;
         Ok(&self.buffer)

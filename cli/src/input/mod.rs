@@ -1,6 +1,8 @@
 //! Input: addresses, the files that they name, and the frames in these files.
 
 mod address;
+mod buffer;
+mod json;
 mod selection;
 mod values;
 
@@ -23,10 +25,12 @@ mod paths;
 mod store;
 
 pub(crate) use address::{Address, Inside, Location, given, given_all, path_hex};
+pub(crate) use buffer::zeroed;
 pub(crate) use bytes::{Bytes, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 pub(crate) use failure::Failure;
 pub(crate) use filter::ArrayFilter;
 pub(crate) use items::{Constant, Items, PartsToRead, index_in};
+pub(crate) use json::json_value;
 pub(crate) use npy::Npy;
 pub(crate) use paths::Paths;
 pub(crate) use selection::{Selected, Selection};

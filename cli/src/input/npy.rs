@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use b2nd_serde::dtype::Dtype;
 
+use super::buffer;
 use super::source::{Place, Positioned, Reader};
 use crate::problem::Problem;
 use crate::text::Tuple;
@@ -90,7 +91,7 @@ impl Npy {
         let shape: Vec<u64> = self.shape.iter().rev().copied().collect();
         let reversed: Vec<Range<u64>> = ranges.iter().rev().cloned().collect();
         let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.resize(items.len(), 0);
+        buffer::resize(&mut buffer, items.len()).map_err(io::Error::other)?;
         self.read_c_order(&shape, &reversed, &mut buffer)?;
         transpose(&buffer, ranges, self.dtype.item_size(), items);
         self.buffer = buffer;

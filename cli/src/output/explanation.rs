@@ -160,16 +160,10 @@ impl From<FindingCode> for Explanation {
 }
 
 impl Explanation {
-    /// The text about a code. For the code of a finding, the last line of the text names the command that mends the
-    /// file.
+    /// The text about a code. If a command mends the file, the last line of the text names it.
     pub(crate) fn page(&self) -> String {
-        let mended = match self.remedy {
-            Some(command) => format!("    Mended by: b2nd {command}\n"),
-            // A failure is not a finding about a file, so no command can mend it, and the line is omitted.
-            None if self.severity == "failure" => String::new(),
-            None => "    Mended by: no command\n".into(),
-        };
-        format!("{self}{mended}")
+        let mended = self.remedy.map(|command| format!("    Mended by: b2nd {command}\n"));
+        format!("{self}{}", mended.unwrap_or_default())
     }
 }
 

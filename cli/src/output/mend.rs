@@ -32,7 +32,10 @@ pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: Check
     if has(Remedy::Edit) {
         return edit(path);
     }
-    if has(Remedy::Rewrite) { rewrite(path) } else { None }
+    let has_wrong_dtype = findings
+        .iter()
+        .any(|finding| matches!(finding.code(), FindingCode::DtypeMismatch | FindingCode::UnknownDtype));
+    if has(Remedy::Rewrite) { rewrite(path, has_wrong_dtype) } else { None }
 }
 
 /// The command that salvages the frame. The new file is in the folder of the damaged file, or in the current folder for
@@ -75,7 +78,15 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                 // Until the placeholder is replaced, the command fails. `wrong_entry` can only open a path, so a frame
                 // inside another file has no command.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
-                ErrorKind::ArrayUnknown => wrong_entry(path).map(|option| format!("{command} {option}")),
+                ErrorKind::ArrayUnknown => {
+                    let option =
+                        if findings.iter().any(|finding| finding.code() == FindingCode::ChunksizeMismatch) {
+                            Some("--chunks CHUNKS  # or --blocks BLOCKS, whichever is wrong")
+                        } else {
+                            wrong_entry(path)
+                        };
+                    option.map(|option| format!("{command} {option}"))
+                }
                 _ => None,
             };
         }
@@ -124,16 +135,16 @@ fn edit(path: &Path) -> Option<String> {
 /// The command that rewrites the frame. The path of the new file is the old path with the extension `b2nd`. If the old
 /// path has this extension already, the new file replaces the old one. If it would replace another file, there is no
 /// command: the frame was probably mended before.
-fn rewrite(path: &Path) -> Option<String> {
+fn rewrite(path: &Path, has_wrong_dtype: bool) -> Option<String> {
     let frame = Frame::open(path).ok()?;
-    let lacks_dtype = frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
+    let needs_dtype = has_wrong_dtype || frame.array().ok()?.is_some_and(|array| array.dtype().is_none());
     let typesize = frame.header().typesize;
     let to = path.with_extension("b2nd");
     let rewrite = Rewrite::new(path, &to);
-    let rewrite = if lacks_dtype { rewrite.dtype(format!("V{typesize}")) } else { rewrite };
+    let rewrite = if needs_dtype { rewrite.dtype(format!("V{typesize}")) } else { rewrite };
     rewrite.preview().ok()?;
     let command = format!("b2nd rewrite {} {}", quoted(path), quoted(&to));
-    Some(if lacks_dtype {
+    Some(if needs_dtype {
         // Only the user knows the dtype, and a guess could change the meaning of the bytes. So the command has the
         // placeholder DTYPE, and fails until the user replaces it. The rest of the line is a shell comment.
         format!("{command} --dtype DTYPE  # of {typesize} bytes")

@@ -4,6 +4,7 @@ pub(crate) mod explanation;
 pub(crate) mod json;
 pub(crate) mod mend;
 pub(crate) mod messagepack;
+pub(crate) mod picture;
 pub(crate) mod table;
 pub(crate) mod totals;
 

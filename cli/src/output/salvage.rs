@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-use b2nd_frame::{ChunkRange, SalvageReport};
+use b2nd_frame::{ChunkRange, MetalayerNote, SalvageReport};
 use b2nd_serde::Geometry;
 use serde::Serialize;
 
@@ -33,7 +33,8 @@ pub(crate) struct Salvaged<'s> {
     restored: Vec<String>,
     assumed: Vec<String>,
     lost: Vec<RangeRecord<'s>>,
-    lost_metalayers: Vec<LostLayerRecord<'s>>,
+    lost_metalayers: Vec<LayerRecord<'s>>,
+    unverified_metalayers: Vec<LayerRecord<'s>>,
     outdated_metalayers: &'s [String],
     unverified: Vec<RangeRecord<'s>>,
     /// The chunks of `unverified` for the text output, with one entry per range. All chunks of a frame can be
@@ -58,7 +59,7 @@ struct RangeRecord<'s> {
 }
 
 #[derive(Serialize)]
-struct LostLayerRecord<'s> {
+struct LayerRecord<'s> {
     name: &'s str,
     why: &'s str,
 }
@@ -68,8 +69,9 @@ impl<'s> Salvaged<'s> {
         let (chunks, lost_chunks) = (report.counts.total(), report.lost_count());
         let array = report.frame.array().ok().flatten();
         let geometry = array.as_ref().and_then(|array| array.geometry().ok());
-        let lost_metalayers =
-            report.lost_metalayers.iter().map(|lost| LostLayerRecord { name: &lost.name, why: &lost.why });
+        let layer_records = |notes: &'s [MetalayerNote]| -> Vec<LayerRecord<'s>> {
+            notes.iter().map(|note| LayerRecord { name: &note.name, why: &note.why }).collect()
+        };
         Self {
             from,
             to: to.to_string_lossy().into_owned(),
@@ -82,7 +84,8 @@ impl<'s> Salvaged<'s> {
             restored: report.restored.iter().map(ToString::to_string).collect(),
             assumed: report.assumed_order.iter().map(ToString::to_string).collect(),
             lost: range_records(&report.lost, geometry.as_ref(), MAX_LISTED),
-            lost_metalayers: lost_metalayers.collect(),
+            lost_metalayers: layer_records(&report.lost_metalayers),
+            unverified_metalayers: layer_records(&report.unverified_metalayers),
             outdated_metalayers: &report.outdated,
             unverified: range_records(&report.unverified, geometry.as_ref(), MAX_LISTED),
             unverified_ranges: range_records(&report.unverified, geometry.as_ref(), 0),
@@ -117,8 +120,10 @@ impl Display for Salvaged<'_> {
         for order in &self.assumed {
             writeln!(f, "  assumed: {order}")?;
         }
-        for LostLayerRecord { name, why } in &self.lost_metalayers {
-            writeln!(f, "  lost: metalayer {}: {}", clean(name), clean(why))?;
+        for (what, layers) in [("lost", &self.lost_metalayers), ("unverified", &self.unverified_metalayers)] {
+            for LayerRecord { name, why } in layers {
+                writeln!(f, "  {what}: metalayer {}: {}", clean(name), clean(why))?;
+            }
         }
         for name in self.outdated_metalayers {
             writeln!(f, "  not copied: vlmetalayer {}: {FROM_ITEMS}, which may differ now", clean(name))?;

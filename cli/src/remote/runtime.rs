@@ -2,13 +2,15 @@
 
 use std::io;
 use std::pin::pin;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
+use std::thread;
 
 use clap::error::ErrorKind as UsageError;
 use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::pool::lock;
 use crate::problem::Problem;
 
 /// The time limit of a request with its retries, in seconds.
@@ -19,13 +21,17 @@ pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 /// Becomes `true` when the answers to all requests are no longer wanted.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
+/// The number of threads that drive the connections and the listings. The rest of a request runs on the thread that
+/// waits for its answer.
+const WORKERS: usize = 2;
+
 /// The runtime of all requests.
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     // An error means only that a provider of TLS is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // These threads drive only the connections and the listings, so two are enough. The rest of a request runs on the
-    // thread that waits for its answer.
-    Builder::new_multi_thread().worker_threads(2).enable_all().build()
+    // tokio panics if it cannot start a thread. One more thread than the workers resolves names.
+    check_threads(WORKERS + 1)?;
+    Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()
 });
 
 /// The value of the environment variable `B2ND_TIMEOUT`, or 60. A wrong value ends the process.
@@ -45,6 +51,20 @@ fn timeout() -> u64 {
 /// Ends all requests, because the reader of the output is gone.
 pub(crate) fn stop() {
     STOPPED.send_replace(true);
+}
+
+/// Checks that the system can start this number of threads.
+fn check_threads(count: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    thread::scope(|scope| {
+        // The threads wait for the gate, so they all exist at the same time.
+        let _closed = lock(&gate);
+        (0..count).try_for_each(|_| {
+            thread::Builder::new().spawn_scoped(scope, || drop(lock(&gate))).map(drop).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot start a thread for the network: {error}"))
+            })
+        })
+    })
 }
 
 /// The runtime, with a provider of TLS.

@@ -26,12 +26,11 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 /// Buffered standard output for styled text. If the output has no styles, they are removed before the text enters the
 /// buffer. If they were removed after the buffer, each piece of text between two styles would be a separate write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
-    let styled = anstream::stdout();
-    if styled.current_choice() == ColorChoice::Never {
+    if is_colored() {
+        Box::new(BufWriter::new(anstream::stdout().lock()))
+    } else {
         let plain: Box<dyn Write> = Box::new(BufWriter::new(io::stdout().lock()));
         Box::new(AutoStream::never(plain))
-    } else {
-        Box::new(BufWriter::new(styled.lock()))
     }
 }
 
@@ -53,6 +52,24 @@ fn tell(text: &str) {
 /// The width of the terminal; `None` if the stream is not a terminal.
 pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
     stream.is_terminal().then(textwrap::termwidth)
+}
+
+/// The columns and lines of the terminal. If standard output is not a terminal, the variable `COLUMNS` has the number of
+/// columns, or there are 80, and lines are half as many.
+pub(crate) fn screen_size() -> [usize; 2] {
+    if io::stdout().is_terminal() {
+        // A terminal that does not know its size can say that it is 0.
+        let known = terminal_size::terminal_size().filter(|(width, height)| width.0 > 0 && height.0 > 0);
+        return known.map_or([80, 24], |(width, height)| [width.0.into(), height.0.into()]);
+    }
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let columns = columns.filter(|columns| (1..=1000).contains(columns)).unwrap_or(80);
+    [columns, columns.div_ceil(2)]
+}
+
+/// Whether standard output shows colors.
+pub(crate) fn is_colored() -> bool {
+    anstream::stdout().current_choice() != ColorChoice::Never
 }
 
 /// The text in lines that fit the width, broken between words. `indent` begins all lines but the first one. Without a

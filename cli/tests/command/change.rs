@@ -154,7 +154,7 @@ fn where_nothing_changes_it_says_what_was_done() {
 fn a_lock_that_another_process_holds_is_respected_and_a_dry_run_takes_none() {
     let folder = copies();
     let lock = fs::File::create(folder.path().join("int32_3x5.b2nd.b2lock")).unwrap();
-    fs4::FileExt::try_lock(&lock).unwrap();
+    lock.try_lock().unwrap();
     for arguments in
         [&["set", "int32_3x5.b2nd", "--dtype", "<f4"][..], &["rewrite", "int32_3x5.b2nd", "new.b2nd"]]
     {

@@ -53,6 +53,19 @@ fn an_array_becomes_the_file_that_numpy_writes_and_an_array_again() {
 }
 
 #[test]
+fn a_filter_that_python_blosc2_cannot_open_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("large.npy"), npy(&header("'|V128'", "(4,)"), &[7; 512])).unwrap();
+    let mut shown = String::new();
+    for filters in ["shuffle,bytedelta", "bitshuffle:128", "trunc_prec:-10", "shuffle,bytedelta:64"] {
+        let output = run(folder.path(), &["convert", "--filters", filters, "large.npy", "large.b2nd"]);
+        writeln!(shown, "$ b2nd convert --filters {filters} large.npy large.b2nd\n{}", screen(&output))
+            .unwrap();
+    }
+    snapshot("convert_filters", &shown);
+}
+
+#[test]
 fn a_repack_changes_no_item_whatever_filters_the_header_has() {
     let folder = folder();
     let items: Vec<u8> = (0..400_i32).flat_map(|item| (f64::from(item) / 3.0).to_be_bytes()).collect();

@@ -1,5 +1,8 @@
 //! The check of a chunk's data by decompression.
 
+#[cfg(feature = "decompress")]
+use core::ops::Range;
+
 use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
 use b2nd_chunk::Decompressor;
@@ -9,15 +12,12 @@ use b2nd_chunk::blocks::block_starts;
 use b2nd_chunk::header::INT32;
 
 use crate::chunk::chunk_rules::{check_known_methods, check_support};
+use crate::chunk::expansion::NotDecompressed;
 #[cfg(feature = "decompress")]
-use crate::chunk::expansion::max_data;
+use crate::chunk::expansion::{max_data, zeroed};
 
-/// Why a chunk could not be decompressed.
-pub(crate) enum NotDecompressed {
-    Damaged(String),
-    /// This crate cannot decompress the chunk, but C-Blosc2 may be able to decompress it.
-    NotTried(String),
-}
+/// A disk, a file system or a killed writer loses pages of this number of bytes: zeros are in their place.
+const PAGE_LEN: usize = 4096;
 
 /// Refuses a codec or a filter that is unknown, or that this crate does not support.
 pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed> {
@@ -27,16 +27,132 @@ pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed>
 }
 
 /// Checks the data of a chunk by decompressing it, block by block if possible. The header and the table of blocks must
-/// be valid.
+/// be valid. `at` is the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the
+/// place of compressed bytes, returns the offset of this page in the file.
 #[cfg(feature = "decompress")]
-pub(crate) fn check(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
-    if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }
+pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
+    if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
+    // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
+    check_layout(header, chunk, at)?;
+    let lost_page = each_block(header, chunk).find_map(|block| {
+        let start = at.saturating_add(block.start as u64);
+        header
+            .lost_page(chunk.get(block.start..block.end)?, block.length, start)
+            .map(|page| start + page as u64)
+    });
+    Ok(lost_page)
 }
 
 /// Without the feature `decompress`, no codec is supported, so this refuses each compressed chunk.
 #[cfg(not(feature = "decompress"))]
-pub(crate) fn check(header: &ChunkHeader, _: &[u8]) -> Result<(), NotDecompressed> {
-    check_methods(header)
+pub(crate) fn check(header: &ChunkHeader, _: &[u8], _: u64) -> Result<Option<u64>, NotDecompressed> {
+    check_methods(header).map(|()| None)
+}
+
+/// A block of a chunk.
+#[cfg(feature = "decompress")]
+struct BlockSpan {
+    number: usize,
+    /// The byte range of the block in the chunk. If the last stream of the block reaches beyond the chunk, the range
+    /// ends with the chunk.
+    start: usize,
+    end: usize,
+    /// The length of the decompressed data; 0 if only the block itself records it.
+    length: usize,
+}
+
+/// The blocks of a chunk, by their numbers.
+#[cfg(feature = "decompress")]
+fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Item = BlockSpan> + 'c {
+    let table = || {
+        let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
+        table
+            .map(|start| usize::try_from(start).unwrap_or(usize::MAX))
+            .take(header.nblocks().unwrap_or_default())
+    };
+    // If blocks have different sizes, each block ends where the next one begins.
+    let ends = table().skip(1).chain([chunk.len()]);
+    table().zip(ends).enumerate().map(|(number, (start, next))| {
+        let length = header.block_len(number).unwrap_or_default();
+        let stored = chunk.get(start..).unwrap_or_default();
+        let end = if header.has_variable_blocks {
+            next
+        } else {
+            start.saturating_add(header.block_bytes(stored, length).unwrap_or(stored).len())
+        };
+        BlockSpan { number, start, end, length }
+    })
+}
+
+/// Checks that the blocks share no bytes, and that no page was lost between them.
+#[cfg(feature = "decompress")]
+fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDecompressed> {
+    if header.has_variable_blocks {
+        return Ok(());
+    }
+    let mut spans: Vec<BlockSpan> = each_block(header, chunk).collect();
+    spans.sort_unstable_by_key(|block| (block.start, block.end));
+    let mut end = header.blocks_start(chunk);
+    let mut before = None;
+    for block in &spans {
+        if let Some(before) = before.filter(|_| block.start < end) {
+            let number = block.number;
+            return Err(NotDecompressed::Damaged(format!(
+                "cannot be decompressed: blocks {before} and {number} share bytes"
+            )));
+        }
+        check_gap(chunk, at, end..block.start)?;
+        (before, end) = (Some(block.number), block.end);
+    }
+    check_gap(chunk, at, end..chunk.len())
+}
+
+/// Refuses bytes that belong to no block, if a page of zeros is there. If zeros are in the place of the length of a
+/// stream, the stream counts as zeros, and its bytes then belong to no block.
+// Without such a page, a gap is not refused. All writers append one block to the other, but if the block size is not a
+// multiple of the type size, C-Blosc2 can write more blocks than the header says.
+#[cfg(feature = "decompress")]
+fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompressed> {
+    let place = |byte: usize| at.saturating_add(byte as u64);
+    let first = page_start(place(gap.start));
+    let is_zero = |&page: &u64| {
+        let start = page.checked_sub(at).and_then(|start| usize::try_from(start).ok());
+        let bytes = start.and_then(|start| chunk.get(start..)?.first_chunk::<PAGE_LEN>());
+        bytes.is_some_and(|bytes| are_zeros(bytes))
+    };
+    let pages = (first..place(gap.end)).step_by(PAGE_LEN);
+    match pages.into_iter().find(is_zero) {
+        Some(page) if !gap.is_empty() => Err(NotDecompressed::Damaged(format!(
+            "has 4096 zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
+            gap.start,
+            gap.end - 1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
+/// `after` has the bytes after the chunk, if there are any. The next chunk, the chunk index or the trailer would begin
+/// there, and none of them begins with zeros.
+pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
+    let end = at.saturating_add(chunk.len() as u64);
+    let page = page_start(end.saturating_sub(1));
+    let tail = page.checked_sub(at).filter(|&tail| tail > 0).and_then(|tail| usize::try_from(tail).ok());
+    let tail = tail.and_then(|tail| chunk.get(tail..)).unwrap_or_default();
+    !tail.is_empty() && !after.is_empty() && are_zeros(tail) && are_zeros(after)
+}
+
+/// The fault of a chunk that [`ends_in_zeros`]. The text completes the sentence "the chunk …".
+pub(crate) const ENDS_IN_ZEROS: &str =
+    "ends with zeros, as do the bytes after it, so its end was lost, or never written";
+
+/// The start of the page with this byte of a file.
+fn page_start(byte: u64) -> u64 {
+    byte - byte % PAGE_LEN as u64
+}
+
+fn are_zeros(bytes: &[u8]) -> bool {
+    bytes.iter().all(|&byte| byte == 0)
 }
 
 /// Refuses a decompressed size beyond the expansion limit.
@@ -51,60 +167,46 @@ fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompre
     )))
 }
 
+/// `length` zero bytes, for decompressed data.
 #[cfg(feature = "decompress")]
-fn damaged(error: &b2nd_chunk::Error) -> NotDecompressed {
-    NotDecompressed::Damaged(error.message().to_string())
+fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
+    zeroed(length).map_err(|_| {
+        NotDecompressed::NotTried(format!("needs {length} bytes of memory, which the system does not have"))
+    })
 }
 
 #[cfg(feature = "decompress")]
 fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     check_limit("data", header.nbytes, chunk.len())?;
-    let mut data = vec![0; header.nbytes];
-    Decompressor::new().decompress_into(chunk, &mut data).map(drop).map_err(|error| damaged(&error))
+    let mut data = buffer(header.nbytes)?;
+    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
+    decompressed.map(drop).map_err(|error| NotDecompressed::new(error, error.message().to_string()))
 }
 
 #[cfg(feature = "decompress")]
 fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
-    let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
     let (mut decompressor, mut data) = (Decompressor::new(), Vec::new());
     // The number of stored bytes that no block has used yet. If this number is too small for the next block, blocks
     // share bytes, and the loop ends. Without this limit, a million entries of the table could make us decompress the
     // same block a million times.
     let mut room = chunk.len();
-    let mut spans = Vec::new();
-    for (number, start) in table.take(header.nblocks().unwrap_or_default()).enumerate() {
-        let length = header.block_len(number).unwrap_or_default();
-        let start = usize::try_from(start).unwrap_or(usize::MAX);
-        let stored = chunk.get(start..).unwrap_or_default();
+    for BlockSpan { number, start, end, length } in each_block(header, chunk) {
         // If the block reaches beyond the chunk, the decompressor gets all bytes up to the end of the chunk, and
         // refuses them.
-        let block = header.block_bytes(stored, length).unwrap_or(stored);
-        spans.push((start, start + block.len(), number));
+        let block = chunk.get(start..end).unwrap_or_default();
         let Some(rest) = room.checked_sub(block.len()) else { break };
         room = rest;
         // If every stream of a block has the length 0, the block is all zeros. There is nothing to decompress, so the
         // expansion limit does not apply.
-        if block.len() == header.nstreams(length) * INT32 && block.iter().all(|&byte| byte == 0) {
+        if block.len() == header.nstreams(length) * INT32 && are_zeros(block) {
             continue;
         }
         check_limit("a block", length, block.len())?;
         if data.len() < length {
-            data.resize(length, 0);
+            data = buffer(length)?;
         }
         let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
-        result.map_err(|error| damaged(&error))?;
+        result.map_err(|error| NotDecompressed::new(error, error.message().to_string()))?;
     }
-    // The search for overlaps comes last, so a damaged block is reported as damaged, and not as an overlap.
-    spans.sort_unstable();
-    let shared = spans.windows(2).find_map(|pair| match pair {
-        [(_, end, a), (start, _, b)] if start < end => Some((a, b)),
-        _ => None,
-    });
-    match shared {
-        Some((a, b)) => {
-            let why = format!("cannot be decompressed: blocks {a} and {b} share bytes");
-            Err(NotDecompressed::Damaged(why))
-        }
-        None => Ok(()),
-    }
+    Ok(())
 }

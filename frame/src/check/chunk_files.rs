@@ -75,14 +75,14 @@ fn collect(
 
 /// The fault of a file. A file without read permission counts as valid.
 fn fault(path: &Path) -> io::Result<Option<String>> {
-    let (file, length) = match open_chunk_file(path) {
+    let (file, metadata) = match open_chunk_file(path) {
         Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(None),
         opened => match opened? {
             Some(opened) => opened,
             None => return Ok(Some(MISSING.into())),
         },
     };
-    let mut header = Vec::new();
+    let (length, mut header) = (metadata.len(), Vec::new());
     file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {
         Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => {

@@ -6,14 +6,15 @@ use std::collections::BTreeSet;
 use b2nd_chunk::ChunkHeader;
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
-use crate::check::chunk_data::{self, NotDecompressed};
+use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
 use crate::check::chunk_files;
 use crate::check::chunk_findings::ChunkFindings;
 use crate::check::unowned;
 use crate::chunk::chunk_rules::{
-    ChunkRules, about, damaged, list, not_a_chunk, with_false_dictionary, wrong,
+    ChunkRules, about, damaged, list, lost_page, not_a_chunk, with_false_dictionary, wrong,
 };
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
+use crate::chunk::expansion::NotDecompressed;
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
@@ -356,14 +357,22 @@ fn check_data<R: ReadAt>(
         return Ok(());
     }
     let checked = match chunk_data::check_methods(header) {
-        Ok(()) => match chunks.bytes(entry, 0, header.cbytes as u64)? {
-            Some(chunk) => chunk_data::check(header, &chunk.bytes),
-            None => Ok(()),
+        Ok(()) => match chunks.bytes(entry, 0, (header.cbytes + ChunkHeader::MAX_LEN) as u64)? {
+            Some(read) => {
+                let at = chunks.offset_in_file(entry);
+                let (chunk, after) = read.bytes.split_at_checked(header.cbytes).unwrap_or((&read.bytes, &[]));
+                if chunk_data::ends_in_zeros(chunk, after, at) {
+                    Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
+                } else {
+                    chunk_data::check(header, chunk, at)
+                }
+            }
+            None => Ok(None),
         },
-        refused => refused,
+        Err(refused) => Err(refused),
     };
     match checked {
-        Ok(()) => {}
+        Ok(page) => findings.extend(page.map(|at| lost_page(entry, at))),
         Err(NotDecompressed::Damaged(why)) => {
             findings.push(damaged(entry, &why));
         }
@@ -393,7 +402,7 @@ mod tests {
 
     #[test]
     fn files_that_cannot_be_found_take_no_memory() {
-        let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
+        let frame = Frame::open("tests/data/sparse.b2nd").unwrap();
         let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
         let (mut chunks, mut findings) = (frame.open_chunks().unwrap(), ChunkFindings::default());
         for number in [0, 1, 100, 101] {

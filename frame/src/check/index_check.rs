@@ -31,11 +31,12 @@ pub(super) fn check<R: ReadAt>(
     scan.stored.sort_unstable();
     let header = frame.header();
     let mut findings: Vec<Finding> = scan.wrong_offset(header).into_iter().collect();
-    if header.is_sparse() && findings.is_empty() {
-        if let Some(directory) = frame.directory() {
-            scan.stored.dedup();
-            findings.extend(files(&scan.stored, directory, header)?);
-        }
+    if header.is_sparse()
+        && findings.is_empty()
+        && let Some(directory) = frame.directory()
+    {
+        scan.stored.dedup();
+        findings.extend(files(&scan.stored, directory, header)?);
     }
     findings.extend(scan.lost_length(header));
     // Missing data is reported only for a frame that should hold its own data. A lazy or remote object has no stored

@@ -45,7 +45,8 @@ mod vlmeta_values;
 /// Blosc2 has no checksums, so a check finds only contradictions. (The members of a zip file do have a checksum, which
 /// [`ZipMember::check_bytes`](crate::ZipMember::check_bytes) compares.) A check cannot find
 ///
-/// - damage in compressed bytes that the codec does not detect, and any damage in uncompressed bytes;
+/// - damage in compressed bytes that the codec does not detect, except a page of zeros
+///   ([`LostPage`](FindingCode::LostPage)), and any damage in uncompressed bytes;
 /// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;
 /// - a wrong shape or chunk shape of an array without items;
 /// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;
@@ -187,13 +188,12 @@ impl<'p> Check<'p> {
     /// in the file has changed since this frame was opened.
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 3] = 8;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?;
+    /// let mut frame = Frame::read_at(file, 0)?;
+    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&frame)?;
     /// assert_eq!(report.findings[0].message(), "chunk 1 has items of 8 bytes, but must have 4");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

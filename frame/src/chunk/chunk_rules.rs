@@ -229,6 +229,17 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
 }
 
+/// The finding for a chunk with a page of zeros in the place of compressed bytes. `at` is the offset of the page in the
+/// file of the chunk.
+pub(crate) fn lost_page(entry: &ChunkEntry, at: u64) -> Finding {
+    about(FindingCode::LostPage, entry).text(sentence(entry, &with_lost_page(at)))
+}
+
+/// The text about a page of zeros. It completes the sentence "the chunk …".
+pub(crate) fn with_lost_page(at: u64) -> String {
+    format!("has 4096 zeros in its compressed bytes, at byte {at} of the file: a page that was probably lost")
+}
+
 /// The finding for a chunk whose header is invalid.
 pub(crate) fn wrong(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkHeader, entry).text(sentence(entry, why))
@@ -244,6 +255,16 @@ pub(crate) fn wrong_place(entry: &ChunkEntry, value: i64) -> Finding {
 #[cfg(feature = "decompress")]
 pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
     Error::unsupported(format_args!("chunk {} {why}", entry.number))
+}
+
+/// The error for a chunk that could not be decompressed.
+#[cfg(feature = "decompress")]
+pub(crate) fn not_decompressed(entry: &ChunkEntry, error: &b2nd_chunk::Error) -> Error {
+    let (number, why) = (entry.number, error.message());
+    match error.kind() {
+        b2nd_chunk::ErrorKind::NoMemory => Error::too_large(format_args!("chunk {number} {why}")),
+        _ => Error::malformed(damaged(entry, &why.to_string())),
+    }
 }
 
 /// The finding for an uncompressed chunk whose header has the dictionary flag.

@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 
 use b2nd_chunk::ChunkHeader;
+#[cfg(feature = "decompress")]
+use b2nd_chunk::ErrorKind;
 
 #[cfg(feature = "decompress")]
 use crate::error::Error;
@@ -43,9 +45,30 @@ pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
-/// Returns the value of a vlmetalayer from its chunk, decompressed. An error gives the reason why the value cannot be
-/// read.
-pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, String> {
+/// Why data could not be decompressed.
+pub(crate) enum NotDecompressed {
+    Damaged(String),
+    /// The data may be undamaged. It exceeds a limit or the memory, or this build cannot decompress it.
+    NotTried(String),
+}
+
+impl NotDecompressed {
+    /// The reason in an error of a decompressor. `why` is its text.
+    #[cfg(feature = "decompress")]
+    pub(crate) fn new(error: b2nd_chunk::Error, why: String) -> Self {
+        if error.kind() == ErrorKind::NoMemory { Self::NotTried(why) } else { Self::Damaged(why) }
+    }
+
+    /// The reason, whether the data is damaged or not.
+    pub(crate) fn into_why(self) -> String {
+        match self {
+            Self::Damaged(why) | Self::NotTried(why) => why,
+        }
+    }
+}
+
+/// Returns the value of a vlmetalayer from its chunk, decompressed.
+pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, NotDecompressed> {
     // An uncompressed value takes no more memory than its stored bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
@@ -53,9 +76,9 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
     let longest = longest_value(chunk);
     if header.nbytes > longest {
         let (nbytes, len) = (header.nbytes, chunk.len());
-        return Err(format!(
+        return Err(NotDecompressed::NotTried(format!(
             "the value has {nbytes} bytes, but a chunk of {len} bytes may expand to at most {longest}"
-        ));
+        )));
     }
     decompressed(header, chunk).map(Cow::Owned)
 }
@@ -86,13 +109,14 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
 
 /// Decompresses a whole chunk. The caller must have compared its decompressed size with a limit.
 #[cfg(feature = "decompress")]
-fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, String> {
-    let mut data = vec![0; header.nbytes];
+fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
+    let mut data = zeroed(header.nbytes).map_err(|error| NotDecompressed::NotTried(error.to_string()))?;
     let decompressed = b2nd_chunk::Decompressor::new().decompress_into(chunk, &mut data);
-    decompressed.map(|_| data).map_err(|error| error.to_string())
+    decompressed.map(|_| data).map_err(|error| NotDecompressed::new(error, error.to_string()))
 }
 
 #[cfg(not(feature = "decompress"))]
-fn decompressed(_: ChunkHeader, _: &[u8]) -> Result<Vec<u8>, String> {
-    Err("the value is compressed; build with the feature `decompress` to read it".into())
+fn decompressed(_: ChunkHeader, _: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
+    let why = "the value is compressed; build with the feature `decompress` to read it";
+    Err(NotDecompressed::NotTried(why.into()))
 }

@@ -13,7 +13,8 @@ codes! {
         "The file does not begin with the magic bytes of a frame."
         "It is another kind of file, or its first bytes were never written or are lost."
         "Check whether the file has another format. The frames in a zip file can be listed, and a scan finds the \
-         frames in any other file."
+         frames in any other file. If the first bytes of an array are lost, salvage it with its shape, chunk shape, \
+         block shape and dtype."
     Truncated "truncated" Error Frame Salvage
         "The file is shorter than the length in the header of the frame."
         "A copy or download was stopped, the disk was full, or a writer was killed."
@@ -23,12 +24,13 @@ codes! {
         "The file is longer than the frame. Readers ignore the bytes after the frame."
         "Something was appended, or the frame was written over a longer file."
         "Nothing, if the bytes were appended on purpose. A rewrite into another file drops them."
-    TooLong "too-long" Error Frame -
+    TooLong "too-long" Error Frame Salvage
         "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer is longer than 256 MiB. Real headers \
          and trailers have a few KiB. This crate does not read longer ones, because a damaged file could claim any \
          amount of memory."
         DAMAGE
-        "Check whether the file is damaged. If it is intact, read it with C-Blosc2."
+        "If C-Blosc2 reads the file, it is intact. Otherwise salvage it: a damaged length is computed from the rest of \
+         the frame, where this is possible."
     DamagedZip "damaged-zip" Error Frame -
         "The file is not a zip file, or the directory at its end is damaged or cut off. Or a member has a damaged \
          local header, or shares bytes with another member."
@@ -46,29 +48,34 @@ codes! {
          metalayers; or the generation of the frame is unknown."
         DAMAGE
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
-    UnknownVersion "unknown-version" Error Frame -
+    UnknownVersion "unknown-version" Error Frame Salvage
         "The version of the frame format is above 3, or the version of the array's metalayer is not 0. Such versions \
          are unknown."
         "A newer program wrote the file, or the byte is damaged."
-        "Read the file with a newer C-Blosc2 or a newer version of this crate. The other findings may be wrong."
-    FrameType "frame-type" Error Frame -
+        "Read the file with a newer C-Blosc2 or a newer version of this crate. If no program reads it, the byte is \
+         probably damaged: salvage the file. The other findings may be wrong."
+    FrameType "frame-type" Error Frame Salvage
         "The frame type is unknown, or does not fit the file: only a sparse frame is a directory, with its header in \
          chunks.b2frame."
-        "The file was moved out of the directory of a sparse frame, or into one."
-        "Put the file back where it came from."
+        "The file was moved out of the directory of a sparse frame, or into one; or the byte of the frame type is damaged."
+        "If the file was moved, put it back where it came from. Otherwise salvage it: the new frame has the frame type \
+         that fits the file."
     OldFrame "old-frame" Warning Frame Rewrite
         "The header is older than C-Blosc2 2.0.0-rc1, and C-Blosc2 no longer opens such a frame."
         "A program with a beta release of C-Blosc2 2.0 wrote the file."
         "Rewrite the file."
-    UnknownFilter "unknown-filter" Warning Frame -
+    UnknownFilter "unknown-filter" Warning Frame Salvage
         "A filter has an unknown number below 160. Readers that do not know a filter do not open the file."
         "A newer program wrote the file, or the byte is damaged."
-        "Read the file with a newer C-Blosc2, or restore the header from another copy."
+        "Read the file with a newer C-Blosc2, or salvage it if the byte is damaged: new chunks then get the default \
+         filters of python-blosc2."
     FilterParameter "filter-parameter" Warning Frame Salvage
-        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it."
-        "A program gave trunc_prec or int_trunc a negative number of bits, or bytes were damaged."
-        "Read the file with C-Blosc2, or salvage it if bytes were damaged: new chunks then get the default filters of \
-         python-blosc2."
+        "The parameter of a filter is above 127. C-Blosc2 reads the file, but python-blosc2 4.14.1 does not open it. For \
+         bytedelta, the parameter 0 stands for the item size."
+        "A program gave trunc_prec or int_trunc a negative number of bits, or used bytedelta for items of 128 bytes or \
+         more, or bytes were damaged."
+        "Read the file with C-Blosc2, or salvage it: the stored chunks stay as they are, and new chunks get the default \
+         filters of python-blosc2."
     LostTypesize "lost-typesize" Error Frame Rewrite
         "typesize is 1, but items of the dtype have more than 255 bytes, and the sizes of chunks and blocks agree with \
          the dtype. python-blosc2 cannot read such a file."
@@ -117,11 +124,11 @@ codes! {
         DAMAGE
         "Salvage the file. If values are damaged and not only markers, give the right shape, chunk shape, block shape and \
          dtype, as far as you know them."
-    StaleTail "stale-tail" Warning Frame -
+    StaleTail "stale-tail" Warning Frame Rewrite
         "Old bytes follow the array's metalayer. It was longer before dimensions were removed, and its old end is \
          still there."
         "python-blosc2 2.1 to 3.10 or python-caterva 0.5 to 0.7 removed dimensions of length 1 (squeeze)."
-        "Nothing. A rewrite removes them."
+        "Nothing, because readers ignore them. A rewrite drops them."
     OldLayout "old-layout" Warning Frame Rewrite
         "The array's metalayer has a layout that C-Blosc2 no longer writes. C-Blosc2 3 and later open a Caterva file \
          as plain chunks, without a shape; no release of C-Blosc2 reads b2nd-six."
@@ -150,27 +157,29 @@ codes! {
         "Use C-Blosc2 2.21.3 or later in all readers."
 
     // Contradictions between the array's metalayer and the header, and faults of the dtype.
-    ChunksizeMismatch "chunksize-mismatch" Error Frame -
+    ChunksizeMismatch "chunksize-mismatch" Error Frame Salvage
         "chunksize is not the size of a chunk padded to whole blocks: metalayer and data disagree about the chunks."
         "python-caterva removed dimensions (squeeze) without changing the chunks, or bytes were damaged."
-        "Do not trust the shape. If python-caterva removed dimensions, restore them."
+        "Do not trust the shape. If python-caterva removed dimensions, restore them. Otherwise salvage the file; if its \
+         chunk shape or block shape is damaged, give the right one."
     InterruptedResize "interrupted-resize" Error Frame Edit
         "nbytes, the size of all chunks, does not fit the shape: a resize is under way or was interrupted, or nbytes \
          or a dimension is damaged. C-Blosc2 still opens the file, but the items may be right, wrong or zero."
         "A program that resized the array was killed during the resize, or is still at work: it writes the sizes and \
          the shape one after the other."
         "Check again, in case a writer is at work. Otherwise set the former shape, or any shape with the existing \
-         number of chunks, and check that the items are plausible."
-    DtypeMismatch "dtype-mismatch" Warning Frame -
+         number of chunks, and check that the items are plausible. If the chunk shape is damaged and not the shape, \
+         salvage the file with the right chunk shape."
+    DtypeMismatch "dtype-mismatch" Warning Frame Rewrite
         "The item size of the dtype is not the typesize of the frame. Only the typesize determines how the data is \
          laid out."
         "The writer stated a dtype that does not fit the data."
-        "Treat the items as opaque bytes, or set a dtype whose item size is the typesize."
-    UnknownDtype "unknown-dtype" Warning Frame -
+        "Treat the items as opaque bytes, or rewrite the file with a dtype whose item size is the typesize."
+    UnknownDtype "unknown-dtype" Warning Frame Rewrite
         "Neither NumPy nor ml_dtypes has the dtype, or its format is not 0 (NumPy), the only known format. So the \
          type of the items is unknown."
         "A library with dtypes of its own or a newer program wrote the file, or bytes are damaged."
-        "Treat the items as opaque bytes, or set a known dtype. The data does not depend on it."
+        "Treat the items as opaque bytes, or rewrite the file with a known dtype. The data does not depend on it."
     ObjectDtype "object-dtype" Error Frame -
         "The items, or some of their fields, are Python objects (|O). The file stores only their memory addresses in \
          the program that wrote it. Another program that reads an item in Python can crash, because Python uses the \
@@ -239,9 +248,16 @@ codes! {
         "Salvage the file. This clears the flag, and no data is lost."
     ChunkData "chunk-data" Error ChunkData Salvage
         "The data of a chunk cannot be decompressed: its bytes are damaged, or neither C-Blosc2 nor a plugin has the \
-         codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks."
+         codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks. Or a page of zeros is \
+         between two blocks, or covers the end of the chunk: C-Blosc2 then reads zeros in the place of some items."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
+    LostPage "lost-page" Warning ChunkData -
+        "In the compressed data of a chunk, a page of 4096 bytes is all zeros. The data can be decompressed, but no \
+         compressor leaves so many zeros, so the page was probably lost, and items of the chunk are wrong."
+        "A disk, a file system or a transfer lost a page of the file: zeros are in its place."
+        "Restore the file from another copy. Otherwise do not trust the items of the chunk. A salvage keeps the chunk, \
+         and lists it as unverified."
     ChunkOverlap "chunk-overlap" Error ChunkHeaders Salvage
         "Two chunks share bytes, so one of them was overwritten or has a damaged header."
         DAMAGE
@@ -251,8 +267,8 @@ codes! {
          Replaced or deleted chunks leave such bytes. A damaged entry has the same effect: it can mark a stored chunk \
          as all zeros, and the chunk then reads as zeros without an error."
         "Chunks were replaced or deleted, or the entry of a chunk was damaged."
-        "Nothing, if chunks were replaced or deleted: `b2nd convert` makes a copy without the bytes. Otherwise check \
-         that the items of the chunks that are not stored are plausible."
+        "Nothing, if chunks were replaced or deleted: only a new array with the same items has none of these bytes. \
+         Otherwise check that the items of the chunks that are not stored are plausible."
     ChunkFile "chunk-file" Error Frame Salvage
         "A chunk file of a sparse frame is missing or incomplete. C-Blosc2 cannot read that chunk, and does not open \
          the frame if it is the first one."

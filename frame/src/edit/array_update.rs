@@ -98,7 +98,7 @@ const MIN_HOLES: u64 = 1 << 16;
 /// them, or one chunk, are decompressed.
 ///
 /// ```
-/// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+/// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
 /// use b2nd_serde::Meta;
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -115,8 +115,8 @@ const MIN_HOLES: u64 = 1 << 16;
 /// log.flush()?;
 /// drop(log);
 ///
-/// let mut frame = Frame::open(&path)?;
-/// let items = frame.whole().read_rows::<i16>()?;
+/// let array = Array::open(&path)?;
+/// let items = array.whole().read_rows::<i16>()?;
 /// assert_eq!(items, [1, 0, 3, 4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -262,21 +262,26 @@ impl ArrayUpdate {
         let frame =
             self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
+        // If all chunks of this write can be open together, those that are open stay open, and get the items in their
+        // place.
+        let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
+        if has_room {
+            parts.clone().for_each(|part| self.pending.touch(part.number()));
+        }
         for part in parts.clone() {
             let (number, is_complete) = (part.number(), is_whole(&part));
-            if self.pending.is_open(number) {
+            if has_room && self.pending.is_open(number) {
                 continue;
             }
-            let mut chunk = if is_complete {
-                zeroed(self.chunk_nbytes())?
-            } else {
-                self.items_of(number, chunks.as_mut())?
-            };
+            let chunk_nbytes = self.chunk_nbytes();
+            self.pending
+                .make_room(changed.open_nbytes().saturating_add(chunk_nbytes), &mut self.compressor)?;
+            let mut chunk =
+                if is_complete { zeroed(chunk_nbytes)? } else { self.items_of(number, chunks.as_mut())? };
             gather(&part, &mut chunk)?;
             changed.insert(number, chunk, is_complete, &mut self.compressor)?;
         }
-        self.pending.make_room(&changed, &mut self.compressor)?;
-        for part in parts {
+        for part in parts.filter(|_| has_room) {
             if let Some(chunk) = self.pending.open_mut(part.number()) {
                 gather(&part, chunk)?;
             }
@@ -357,6 +362,8 @@ impl ArrayUpdate {
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
         for (old, _) in grown {
             let Some(part) = before.chunk(old) else { continue };
+            let room = changed.open_nbytes().saturating_add(self.chunk_nbytes());
+            self.pending.make_room(room, &mut self.compressor)?;
             let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
             copy_items(&part, self.typesize, &items, &mut chunk);
             changed.insert(old, chunk, false, &mut self.compressor)?;
@@ -374,7 +381,6 @@ impl ArrayUpdate {
                 numbers.insert(old, new);
             }
         }
-        self.pending.make_room(&changed, &mut self.compressor)?;
         self.pending.extend(changed);
         self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
         mark_stale(&mut self.vlmetalayers);
@@ -435,6 +441,7 @@ impl ArrayUpdate {
         if !self.is_changed {
             return Ok(());
         }
+        self.lock.take_sidecar()?;
         let frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;
         let mut old = self.read_old(&frame)?;
@@ -542,9 +549,11 @@ impl ArrayUpdate {
         let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
         // The chunks follow the header, so they would have to move if the header got another length.
         let is_same_len = plan.header_len() == header.header_len as u64;
+        if !(has_index && is_same_len && array_end <= PAGE_LEN) {
+            return false;
+        }
         let holes = old.hole_record(self.frame.header());
-        let is_small = holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES;
-        has_index && is_same_len && array_end <= PAGE_LEN && is_small
+        holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES
     }
 
     /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
@@ -647,8 +656,13 @@ impl ArrayUpdate {
             let new = writer.finish()?;
             self.commit().by_rename(frame, new, &header)
         });
-        // `files` are new files of this commit, which no index refers to.
-        let committed = committed.inspect_err(|_| remove(&files))?;
+        // The index does not refer to the new files of this commit. But if another program is changing the frame, or has
+        // changed it, one of them can be its own by now.
+        let committed = committed.inspect_err(|_| {
+            if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
+                remove(&files);
+            }
+        })?;
         // The new file is locked, so no other writer can refer to one of the old files meanwhile.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
         Ok(committed)

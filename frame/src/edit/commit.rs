@@ -71,8 +71,10 @@ impl Commit<'_> {
             }
             Err(error) => {
                 // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
-                // commit are removed.
-                let _ = remove_killed_commit(self.frame, self.path, &file);
+                // commit are removed, and none while another program can be writing there.
+                if self.lock.excludes_others() {
+                    let _ = remove_killed_commit(self.frame, self.path, &file);
+                }
                 Err(error)
             }
         }

@@ -32,7 +32,9 @@ impl OldChunks {
     /// The frame must not have [too many chunks](check_count).
     pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
-        let (chunks_len, is_sparse) = (chunks_len(frame.header()), frame.header().is_sparse());
+        let is_sparse = frame.header().is_sparse();
+        // The header of a frame without items can still count bytes of chunks.
+        let chunks_len = if frame.header().nbytes > 0 { chunks_len(frame.header()) } else { 0 };
         // A commit leaves its record directly before the index. It has the bytes of all holes, so the headers of the
         // unchanged chunks need not be read.
         let read = |start: u64, len| frame.read_range(header_len.saturating_add(start), len);

@@ -1,6 +1,6 @@
 //! The changed chunks of an `ArrayUpdate`, in bounded memory.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use b2nd_chunk::{CParams, Compressor, Decompressor};
 
@@ -13,18 +13,20 @@ const MAX_OPEN: usize = 1 << 26;
 /// The changed chunks, by their numbers in the new shape.
 ///
 /// They are compressed, except those that were written last and are not complete: the next write often goes on in them.
+/// These are *open*.
 #[derive(Default)]
 pub(super) struct PendingChunks {
     chunks: BTreeMap<u64, PendingChunk>,
-    /// The numbers of the decompressed chunks, the last one written at the end. A chunk that was written again is here
-    /// more than once.
-    open: VecDeque<u64>,
-    /// The bytes of the decompressed chunks.
+    /// The numbers of the open chunks, by the turn of their last write.
+    open: BTreeMap<u64, u64>,
+    /// The bytes of the open chunks.
     open_nbytes: usize,
+    /// The next turn.
+    turn: u64,
 }
 
 enum PendingChunk {
-    Items(Vec<u8>),
+    Open { items: Vec<u8>, turn: u64 },
     Compressed(Vec<u8>),
 }
 
@@ -37,15 +39,30 @@ impl PendingChunks {
         self.chunks.contains_key(&number)
     }
 
-    /// Whether a chunk is changed, and decompressed.
-    pub(super) fn is_open(&self, number: u64) -> bool {
-        matches!(self.chunks.get(&number), Some(PendingChunk::Items(_)))
+    /// Whether this number of chunks can be open at the same time.
+    pub(super) fn has_room(count: usize, chunk_nbytes: usize) -> bool {
+        count.saturating_mul(chunk_nbytes) <= MAX_OPEN.max(chunk_nbytes)
     }
 
-    /// The items of a changed chunk, if they are decompressed.
+    /// Whether a chunk is open.
+    pub(super) fn is_open(&self, number: u64) -> bool {
+        matches!(self.chunks.get(&number), Some(PendingChunk::Open { .. }))
+    }
+
+    /// Makes an open chunk the last one that [`make_room`](Self::make_room) compresses.
+    pub(super) fn touch(&mut self, number: u64) {
+        if let Some(PendingChunk::Open { turn, .. }) = self.chunks.get_mut(&number) {
+            self.open.remove(turn);
+            *turn = self.turn;
+            self.open.insert(self.turn, number);
+            self.turn += 1;
+        }
+    }
+
+    /// The items of an open chunk.
     pub(super) fn open_mut(&mut self, number: u64) -> Option<&mut [u8]> {
         match self.chunks.get_mut(&number)? {
-            PendingChunk::Items(items) => Some(items),
+            PendingChunk::Open { items, .. } => Some(items),
             PendingChunk::Compressed(_) => None,
         }
     }
@@ -54,7 +71,7 @@ impl PendingChunks {
     pub(super) fn decompressed(&self, number: u64, nbytes: usize) -> Result<Option<Vec<u8>>, Error> {
         match self.chunks.get(&number) {
             None => Ok(None),
-            Some(PendingChunk::Items(items)) => Ok(Some(items.clone())),
+            Some(PendingChunk::Open { items, .. }) => Ok(Some(items.clone())),
             Some(PendingChunk::Compressed(chunk)) => {
                 let mut items = zeroed(nbytes)?;
                 let decompressed = Decompressor::new().decompress_into(chunk, &mut items);
@@ -76,8 +93,8 @@ impl PendingChunks {
             self.insert_compressed(number, compressed(&items, compressor)?);
             return Ok(());
         }
-        self.close(items.len(), compressor)?;
-        self.put(number, PendingChunk::Items(items));
+        self.make_room(items.len(), compressor)?;
+        self.put_open(number, items);
         Ok(())
     }
 
@@ -86,14 +103,28 @@ impl PendingChunks {
         self.put(number, PendingChunk::Compressed(chunk));
     }
 
-    /// Compresses open chunks until there is room for those of `other`, as long as there are any. No item changes.
-    pub(super) fn make_room(&mut self, other: &Self, compressor: &mut LazyCompressor) -> Result<(), Error> {
-        self.close(other.open_nbytes, compressor)
+    /// The bytes of the open chunks.
+    pub(super) fn open_nbytes(&self) -> usize {
+        self.open_nbytes
+    }
+
+    /// Compresses the open chunks that were written first, until there is room for more bytes of open chunks. No item
+    /// changes.
+    pub(super) fn make_room(&mut self, nbytes: usize, compressor: &mut LazyCompressor) -> Result<(), Error> {
+        while self.open_nbytes.saturating_add(nbytes) > MAX_OPEN {
+            let Some((_, &number)) = self.open.first_key_value() else { break };
+            let Some(items) = self.open_mut(number) else { break };
+            let compressed = compressed(items, compressor)?;
+            self.insert_compressed(number, compressed);
+        }
+        Ok(())
     }
 
     /// Adds other changed chunks, which replace those with the same numbers.
     pub(super) fn extend(&mut self, other: Self) {
-        other.chunks.into_iter().for_each(|(number, chunk)| self.put(number, chunk));
+        for (number, chunk) in other.chunks {
+            self.put_again(number, chunk);
+        }
     }
 
     /// Gives the chunks new numbers. A chunk without a new number is dropped.
@@ -101,7 +132,7 @@ impl PendingChunks {
         let mut new = Self::default();
         for (number, chunk) in self.chunks {
             if let Some(number) = numbers(number) {
-                new.put(number, chunk);
+                new.put_again(number, chunk);
             }
         }
         new
@@ -115,37 +146,34 @@ impl PendingChunks {
     ) -> Result<(), Error> {
         for (&number, chunk) in &self.chunks {
             match chunk {
-                PendingChunk::Items(items) => receive(number, &compressed(items, compressor)?)?,
+                PendingChunk::Open { items, .. } => receive(number, &compressed(items, compressor)?)?,
                 PendingChunk::Compressed(chunk) => receive(number, chunk)?,
             }
         }
         Ok(())
     }
 
-    fn put(&mut self, number: u64, chunk: PendingChunk) {
-        if let PendingChunk::Items(items) = &chunk {
-            self.open_nbytes += items.len();
-            self.open.push_back(number);
-        }
-        if let Some(PendingChunk::Items(items)) = self.chunks.insert(number, chunk) {
-            self.open_nbytes -= items.len();
+    /// Adds a chunk that was in another `PendingChunks`.
+    fn put_again(&mut self, number: u64, chunk: PendingChunk) {
+        match chunk {
+            PendingChunk::Open { items, .. } => self.put_open(number, items),
+            PendingChunk::Compressed(chunk) => self.insert_compressed(number, chunk),
         }
     }
 
-    /// Compresses the chunks that were written first, until there is room for more decompressed bytes.
-    fn close(&mut self, more: usize, compressor: &mut LazyCompressor) -> Result<(), Error> {
-        while !self.open.is_empty() && self.open_nbytes.saturating_add(more) > MAX_OPEN {
-            let Some(&number) = self.open.front() else { break };
-            if let Some(chunk) = self.chunks.get_mut(&number)
-                && let PendingChunk::Items(items) = chunk
-            {
-                let compressed = compressed(items, compressor)?;
-                self.open_nbytes -= items.len();
-                *chunk = PendingChunk::Compressed(compressed);
-            }
-            self.open.pop_front();
+    fn put_open(&mut self, number: u64, items: Vec<u8>) {
+        let turn = self.turn;
+        self.turn += 1;
+        self.open.insert(turn, number);
+        self.open_nbytes += items.len();
+        self.put(number, PendingChunk::Open { items, turn });
+    }
+
+    fn put(&mut self, number: u64, chunk: PendingChunk) {
+        if let Some(PendingChunk::Open { items, turn }) = self.chunks.insert(number, chunk) {
+            self.open.remove(&turn);
+            self.open_nbytes -= items.len();
         }
-        Ok(())
     }
 }
 

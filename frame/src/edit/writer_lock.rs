@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::opened_file::leads_to;
 #[cfg(windows)]
 use crate::read::lock::unshared;
 use crate::read::lock::{ExclusiveSidecar, FileLock, retry};
@@ -38,7 +39,7 @@ impl WriterLock {
         let header = retry(deadline, || {
             let Some(lock) = lock(path).map_err(unwritable)? else { return Ok(None) };
             // Until the lock was taken, a commit can have put another file at the path. Then this is the lock of a file
-            // that is no longer part of the frame.
+            // that is no longer part of the frame. On Windows, only the holder of the lock can replace the file.
             Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
         })?;
         let header = header.ok_or_else(|| Error::in_use(path))?;
@@ -56,13 +57,28 @@ impl WriterLock {
         leads_to(path, self.file()).unwrap_or(false)
     }
 
-    /// Takes the lock of C-Blosc2 if another program has made a lock file since [`take`](Self::take), and raises its
-    /// counter, so that the other users of the lock file read the frame again.
-    pub(crate) fn announce(&mut self) -> Result<(), Error> {
+    /// Takes the lock of C-Blosc2 if another program has made a lock file since [`take`](Self::take).
+    pub(crate) fn take_sidecar(&mut self) -> Result<(), Error> {
+        self.take_sidecar_within(self.patience)
+    }
+
+    /// Whether no program that uses the lock file of C-Blosc2 can be changing the frame now.
+    pub(crate) fn excludes_others(&mut self) -> bool {
+        self.take_sidecar_within(Duration::ZERO).is_ok()
+    }
+
+    fn take_sidecar_within(&mut self, patience: Duration) -> Result<(), Error> {
         if self.sidecar.is_none() {
-            let deadline = Instant::now().checked_add(self.patience);
+            let deadline = Instant::now().checked_add(patience);
             self.sidecar = ExclusiveSidecar::take(&self.path, self.is_sparse, deadline)?;
         }
+        Ok(())
+    }
+
+    /// Looks for a lock file as [`take_sidecar`](Self::take_sidecar) does, and raises its counter, so that the other
+    /// users of the lock file read the frame again.
+    pub(crate) fn announce(&mut self) -> Result<(), Error> {
+        self.take_sidecar()?;
         self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)
     }
 
@@ -86,19 +102,4 @@ fn lock(path: &Path) -> io::Result<Option<FileLock>> {
         Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
         file => Ok(Some(FileLock::without(file?))),
     }
-}
-
-/// Whether a path leads to this open file.
-#[cfg(unix)]
-fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let [here, there] = [file.metadata()?, std::fs::metadata(path)?];
-    Ok((here.dev(), here.ino()) == (there.dev(), there.ino()))
-}
-
-/// Whether a path leads to this open file. On Windows, only the holder of the lock can replace the file.
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "as on Unix")]
-fn leads_to(_: &Path, _: &File) -> io::Result<bool> {
-    Ok(true)
 }

@@ -217,15 +217,14 @@ impl ZipMember {
     /// [`Io`](crate::ErrorKind::Io) if the zip file cannot be read.
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::zip_members;
     ///
     /// let mut file = std::fs::read("tests/data/tree.b2z")?;
-    /// let members = zip_members(Cursor::new(&file))?;
+    /// let members = zip_members(&file)?;
     /// let member = members.iter().find(|member| member.name() == "group/small.b2nd").expect("a member");
-    /// assert_eq!(member.check_bytes(Cursor::new(&file))?, None);
+    /// assert_eq!(member.check_bytes(&file)?, None);
     /// file[member.offset() as usize + 100] ^= 1;
-    /// let finding = member.check_bytes(Cursor::new(&file))?.expect("a finding");
+    /// let finding = member.check_bytes(&file)?.expect("a finding");
     /// assert_eq!(finding.code().name(), "zip-checksum");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -329,7 +328,7 @@ fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error>
 ///         None => println!("{} at {}: no array", member.name(), member.offset()),
 ///     }
 ///     let mut frame = Frame::read_at(&mut file, member.offset())?;
-///     assert_eq!(Check::default().run(&mut frame)?.findings, []);
+///     assert_eq!(Check::default().run(&frame)?.findings, []);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -378,12 +377,12 @@ pub(crate) fn members_to_read(
     let failure = Cell::new(None);
     let listed = list(RecordingReader { reader: &reader, failure: &failure }, size);
     if let Some(error) = failure.take() {
-        return Err(Error::reading(error));
+        return Err(error);
     }
     let mut members = listed?;
     let is_to_read =
         |member: &&mut ZipMember| matches!(member.content, MemberContent::Other) && is_wanted(&member.name);
-    let mut left = MAX_HEADERS;
+    let (mut left, mut lacking) = (MAX_HEADERS, None);
     for member in members.iter_mut().filter(is_to_read) {
         // The headers so far have reached the limit `MAX_HEADERS`, so no further header can be kept. Do not even read
         // the member, because each read can be a request to a server.
@@ -391,13 +390,20 @@ pub(crate) fn members_to_read(
             member.content = MemberContent::Broken(not_kept(member));
             continue;
         }
-        let content = content(&reader, member.offset, member.len)?;
+        let content = match content(&reader, member.offset, member.len) {
+            // Read the other members too, to list the byte ranges of all.
+            Err(error) if !error.ranges().is_empty() => {
+                lacking = lacking.into_iter().chain([error]).reduce(Error::and);
+                continue;
+            }
+            content => content?,
+        };
         let kept = if let MemberContent::Frame(frame) = &content { frame.header_bytes().len() } else { 0 };
         let rest = left.checked_sub(kept);
         member.content = if rest.is_some() { content } else { MemberContent::Broken(not_kept(member)) };
         left = rest.unwrap_or_default();
     }
-    Ok(members)
+    lacking.map_or(Ok(members), Err)
 }
 
 /// Lists the members of a zip file without reading them.
@@ -456,10 +462,11 @@ fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMe
     Ok(members)
 }
 
-/// A reader that records its errors, because rawzip treats some of them as the end of the file.
+/// A reader that records its errors, because rawzip treats some of them as the end of the file, and others as damage of
+/// a member.
 struct RecordingReader<'f, R> {
     reader: &'f R,
-    failure: &'f Cell<Option<io::Error>>,
+    failure: &'f Cell<Option<Error>>,
 }
 
 impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
@@ -471,7 +478,8 @@ impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
         fill(self.reader, offset, buffer).map_err(|error| {
             // An `io::Error` cannot be cloned, so the result is another error of the same kind.
             let kind = error.kind();
-            self.failure.set(Some(error));
+            self.failure
+                .set(self.failure.take().into_iter().chain([Error::reading(error)]).reduce(Error::and));
             kind.into()
         })
     }

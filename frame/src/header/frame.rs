@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::chunk_file::sparse_folder;
 use crate::code::FindingCode;
@@ -15,13 +14,14 @@ use crate::header::frame_header::{self, Header, Start};
 use crate::header::object_kind::{ObjectKind, metalayer_kind};
 use crate::header::section::{ARRAY_NAMES, Metalayer, Section, SectionRules, SharedBytes};
 use crate::messagepack::cursor::{Cursor, Part};
+use crate::opened_file::OpenedFile;
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
 ///
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+/// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
 /// let array = frame.array()?.expect("an array");
 /// assert_eq!((array.shape(), array.dtype()), (&[6][..], Some("<f8")));
 /// assert_eq!(frame.header().typesize, 8);
@@ -39,8 +39,8 @@ pub struct Frame<R = File> {
     pub(crate) path: Option<PathBuf>,
     /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
-    /// The time after the file at `path` was opened, and before it was read.
-    pub(crate) opened: Option<SystemTime>,
+    /// The opening of the file at `path`.
+    pub(crate) opened: Option<OpenedFile>,
     pub(crate) reader: R,
 }
 

@@ -1,5 +1,7 @@
 //! The rules of the header and of its index of metalayers.
 
+use b2nd_chunk::Filter;
+
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
@@ -18,7 +20,7 @@ const LAST_VERSION: u8 = 3;
 const LIST_MARKER: u8 = Marker::Array16.to_u8();
 
 /// The largest filter parameter that python-blosc2 accepts. It does not open a file with a larger parameter.
-pub(crate) const MAX_PARAMETER: u8 = i8::MAX as u8;
+pub(crate) const MAX_PARAMETER: u32 = i8::MAX as u32;
 
 /// The faults and oddities of a header.
 pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
@@ -112,19 +114,26 @@ fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
     }
 }
 
+/// The parameter that python-blosc2 reads for a filter. For `bytedelta`, 0 stands for the item size.
+pub(crate) fn parameter(filter: Filter, typesize: u32) -> u32 {
+    if filter == Filter::BYTEDELTA { typesize } else { filter.meta.into() }
+}
+
 /// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 converts all six parameters to
 /// int8, even those of unused filters, so it fails if one of them is larger.
 fn filter_parameter(header: &Header) -> Option<Finding> {
-    let index = header.filters.iter().position(|filter| filter.meta > MAX_PARAMETER)?;
-    let (filter, at) =
+    let typesize = u32::try_from(header.typesize).unwrap_or_default();
+    let index = header.filters.iter().position(|&filter| parameter(filter, typesize) > MAX_PARAMETER)?;
+    let (&filter, at) =
         (header.filters.get(index)?, header.range(HeaderField::Filters)?.start + filters::METAS + index);
-    let unused = if filter.id == 0 { ", which is not in use," } else { "" };
+    let (found, unused) =
+        (parameter(filter, typesize), if filter.id == 0 { ", which is not in use," } else { "" });
+    let stands_for = if filter.meta == 0 { "0, which stands for the item size " } else { "" };
     let text = format!(
-        "the parameter of filter {index}{unused} is {}, but python-blosc2 opens at most {MAX_PARAMETER}",
-        filter.meta
+        "the parameter of filter {index}{unused} is {stands_for}{found}, but python-blosc2 opens at most {MAX_PARAMETER}"
     );
     let finding = Finding::new(FindingCode::FilterParameter, Place::Header).at(at as u64);
-    Some(finding.numbers(MAX_PARAMETER, filter.meta).text(text))
+    Some(finding.numbers(MAX_PARAMETER, found).text(text))
 }
 
 fn index_size(section: &Section) -> Option<Finding> {

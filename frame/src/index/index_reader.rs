@@ -9,7 +9,9 @@ use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::chunk::chunk_rules::check_support;
 use crate::chunk::entry::{ChunkEntry, ENTRY_LEN, index_start};
-use crate::chunk::expansion::max_data;
+#[cfg(feature = "decompress")]
+use crate::chunk::expansion::zeroed;
+use crate::chunk::expansion::{NotDecompressed, max_data};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
@@ -187,7 +189,10 @@ impl Index {
         let length = usize::try_from(length).unwrap_or_default();
         let longest = header.longest_block(length) as u64;
         let block = read(self.start.saturating_add(start), longest.min(left))?;
-        decompressed_block(header, number, &block, length).map_err(|why| damaged(self.start, &why).into())
+        decompressed_block(header, number, &block, length).map_err(|why| match why {
+            NotDecompressed::Damaged(why) => damaged(self.start, &why).into(),
+            NotDecompressed::NotTried(why) => Error::too_large(unread(&why)).into(),
+        })
     }
 }
 
@@ -197,27 +202,31 @@ fn decompressed_block(
     number: u64,
     block: &[u8],
     length: usize,
-) -> Result<Vec<u8>, String> {
-    let mut data = vec![0; length];
+) -> Result<Vec<u8>, NotDecompressed> {
+    let mut data = zeroed(length).map_err(|error| NotDecompressed::NotTried(error.to_string()))?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let result = Decompressor::new().decompress_block_bytes(header, number, block, &mut data);
-    result.map(|_| data).map_err(|error| format!("it {}", error.message()))
+    result.map(|_| data).map_err(|error| NotDecompressed::new(error, format!("it {}", error.message())))
 }
 
 #[cfg(not(feature = "decompress"))]
-fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, String> {
+fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, NotDecompressed> {
     // Never called, because `check_blocks` refuses a compressed index in a build without `decompress`.
-    Err("it is compressed".into())
+    Err(NotDecompressed::NotTried("it is compressed".into()))
 }
 
 fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
-    let text = format!("the chunk index cannot be read: {why}");
+    let text = unread(why);
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
+}
+
+fn unread(why: &dyn fmt::Display) -> String {
+    format!("the chunk index cannot be read: {why}")
 }
 
 /// Refuses a compressed index that this build cannot read page by page, even if the index is well-formed.
 fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
-    let unread = |why: String| format!("the chunk index cannot be read: it {why}");
+    let unread = |why: String| unread(&format_args!("it {why}"));
     check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
     if header.needs_other_blocks() {
         return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));

@@ -8,7 +8,9 @@ use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
 
-use crate::chunk::chunk_rules::{check_support, damaged, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{
+    check_support, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place,
+};
 use crate::source::ReadAt;
 
 impl<R: ReadAt> Chunks<'_, R> {
@@ -16,7 +18,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// [`Block`](b2nd_serde::geometry::Block) describes. The items of a constant chunk are generated; items that were
     /// never written become zeros.
     ///
-    /// To read items of an array, use [`Frame::slice`](crate::Frame::slice). A chunk of a few stored bytes can
+    /// To read items of an array, use [`Array::slice`](crate::Array::slice). A chunk of a few stored bytes can
     /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the decompressed size before the
     /// chunk is decompressed.
     ///
@@ -31,7 +33,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let first = chunks.get(0)?.expect("a chunk");
     /// let data = chunks.decompressed(&first)?;
@@ -69,7 +71,7 @@ impl<R: ReadAt> Chunks<'_, R> {
         }
         let mut data = zeroed(header.nbytes)?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
-        decompressed.map_err(|error| Error::malformed(damaged(entry, &error.message().to_string())))?;
+        decompressed.map_err(|error| not_decompressed(entry, &error))?;
         Ok(data)
     }
 }

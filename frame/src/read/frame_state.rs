@@ -77,7 +77,7 @@ impl<R> Frame<R> {
             // A time in the future is that of another clock, and says nothing.
             let age = SystemTime::now().duration_since(modified).ok();
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
-            if age.is_some() && self.opened.is_some_and(|opened| opened <= modified) {
+            if age.is_some() && self.opened.is_some_and(|opened| opened.time <= modified) {
                 return true;
             }
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the

@@ -4,7 +4,7 @@
 //! sparse frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is
 //! released. Most frames have none, because C-Blosc2 makes one only if its user asks for locks.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -72,16 +72,6 @@ pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 
-/// The result of an attempt to lock a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Attempt {
-    Locked,
-    /// Another process, or another handle of this process, has the lock.
-    Taken,
-    /// The system or the file system has no locks.
-    NoLocks,
-}
-
 /// A lock of a file. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
@@ -95,7 +85,7 @@ impl Drop for FileLock {
         if self.is_locked {
             // Ignore an error, because nothing can be done about it here. The system releases the lock at the latest
             // when no process has the file open any more.
-            let _ = system::unlock(&self.file);
+            let _ = self.file.unlock();
         }
     }
 }
@@ -104,10 +94,14 @@ impl FileLock {
     /// Locks a file, exclusively or shared with other readers; `None` if another process has the lock. If there are no
     /// locks, the result is a lock that excludes nobody.
     pub(crate) fn try_new(file: File, is_exclusive: bool) -> io::Result<Option<Self>> {
-        Ok(match system::try_lock(&file, is_exclusive)? {
-            Attempt::Taken => None,
-            attempt => Some(Self { file, is_locked: attempt == Attempt::Locked }),
-        })
+        match if is_exclusive { file.try_lock() } else { file.try_lock_shared() } {
+            Ok(()) => Ok(Some(Self { file, is_locked: true })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                Ok(Some(Self { file, is_locked: false }))
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// A lock that excludes nobody.
@@ -208,55 +202,12 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-#[cfg(not(target_family = "wasm"))]
-mod system {
-    use std::fs::File;
-    use std::io::{self, ErrorKind};
-
-    use fs4::{FileExt, TryLockError};
-
-    use super::Attempt;
-
-    // The methods of the standard library need a newer compiler than our `rust-version`.
-    pub(super) fn try_lock(file: &File, is_exclusive: bool) -> io::Result<Attempt> {
-        let attempt = if is_exclusive { FileExt::try_lock(file) } else { FileExt::try_lock_shared(file) };
-        match attempt {
-            Ok(()) => Ok(Attempt::Locked),
-            Err(TryLockError::WouldBlock) => Ok(Attempt::Taken),
-            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Attempt::NoLocks),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+/// Whether the system or the file system has no locks. WebAssembly has none, and some network file systems are mounted
+/// without them.
+fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    if [Some(libc::ENOLCK), Some(libc::ENOSYS), Some(libc::EOPNOTSUPP)].contains(&error.raw_os_error()) {
+        return true;
     }
-
-    pub(super) fn unlock(file: &File) -> io::Result<()> {
-        FileExt::unlock(file)
-    }
-
-    /// Whether the system or the file system has no locks. Some network file systems are mounted without them.
-    fn has_no_locks(error: &io::Error) -> bool {
-        #[cfg(unix)]
-        if [Some(libc::ENOLCK), Some(libc::ENOSYS), Some(libc::EOPNOTSUPP)].contains(&error.raw_os_error()) {
-            return true;
-        }
-        error.kind() == ErrorKind::Unsupported
-    }
-}
-
-/// WebAssembly has no locks.
-#[cfg(target_family = "wasm")]
-mod system {
-    use std::fs::File;
-    use std::io;
-
-    use super::Attempt;
-
-    #[expect(clippy::unnecessary_wraps, reason = "as where there are locks")]
-    pub(super) fn try_lock(_: &File, _is_exclusive: bool) -> io::Result<Attempt> {
-        Ok(Attempt::NoLocks)
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "as where there are locks")]
-    pub(super) fn unlock(_: &File) -> io::Result<()> {
-        Ok(())
-    }
+    error.kind() == ErrorKind::Unsupported
 }

@@ -1,6 +1,6 @@
 //! Opening a frame with few reads, often a single one of 512 bytes.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::finding::Place;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
+use crate::opened_file::OpenedFile;
 use crate::source::{ReadAt, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
@@ -80,8 +81,10 @@ impl Frame {
 
     fn open_file(path: &Path) -> Result<Self, Error> {
         let read = |file: File| {
-            let opened = Some(SystemTime::now());
-            Ok(Self { opened, ..Self::read_at(file, 0)? })
+            let time = SystemTime::now();
+            let frame = Self::read_at(file, 0)?;
+            let opened = OpenedFile::new(time, frame.header().is_sparse().then_some(&frame.reader));
+            Ok(Self { opened: Some(opened), ..frame })
         };
         match open_at_once(path).map_err(Error::reading).and_then(read) {
             Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
@@ -132,14 +135,14 @@ pub(crate) fn open_at_once(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a chunk file, and returns its length; `None` if it is missing. A directory or a pipe is not a chunk file,
+/// Opens a chunk file, and returns its metadata; `None` if it is missing. A directory or a pipe is not a chunk file,
 /// whatever its name.
-pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, u64)>> {
+pub(crate) fn open_chunk_file(path: &Path) -> io::Result<Option<(File, Metadata)>> {
     match open_at_once(path).and_then(|file| Ok((file.metadata()?, file))) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // Windows does not open a directory as a file.
         Err(_) if path.is_dir() => Ok(None),
-        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata.len()))),
+        opened => opened.map(|(metadata, file)| metadata.is_file().then_some((file, metadata))),
     }
 }
 
@@ -186,7 +189,7 @@ impl<R: ReadAt> Frame<R> {
     /// let offset = bytes.len() as u64;
     /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
     ///
-    /// let frame = Frame::read_at(std::io::Cursor::new(bytes), offset)?;
+    /// let frame = Frame::read_at(bytes, offset)?;
     /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
     /// assert_eq!(frame.offset(), offset);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

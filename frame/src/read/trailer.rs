@@ -20,7 +20,7 @@ impl<R: ReadAt> Frame<R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let trailer = frame.trailer()?;
     /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
     /// assert_eq!(names, ["unit", "note"]);
@@ -41,6 +41,6 @@ impl<R: ReadAt> Frame<R> {
         if frame_trailer::length(self.header(), &suffix)? != needed {
             return Err(Error::changing(None));
         }
-        Trailer::parse_whole(self.header(), suffix).map_err(Error::malformed)
+        Trailer::parse_whole(self.header(), suffix.into()).map_err(Error::malformed)
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use crate::check::chunk_files;
-use crate::chunk_file::sparse_folder;
+use crate::chunk_file::{SPARSE_INDEX, sparse_folder};
 use crate::error::Error;
 use crate::header::fields::{FRAME_TYPE, HeaderField};
 use crate::header::frame::Frame;
@@ -40,6 +40,11 @@ pub(crate) struct DamagedFile<'p, R> {
 impl DamagedFile<'_, File> {
     /// Opens the file of a frame, or the header file in the directory of a sparse frame.
     pub(crate) fn open(given: &Path) -> Result<Self, Error> {
+        if let Some(path) = missing_header(given) {
+            // An empty file takes the place of the missing one. So its header counts as lost.
+            let empty = tempfile::tempfile().map_err(|error| Error::io("replace", &path, error))?;
+            return Ok(Self { path: Some(path), is_sparse: true, ..Self::new(empty, 0)? });
+        }
         let path = file_with_header(given)?;
         let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
         if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
@@ -56,6 +61,14 @@ impl DamagedFile<'_, File> {
         }
         Ok(Self { path: Some(path), ..file })
     }
+}
+
+/// The path that the file with the header should have, if a path is the directory of a sparse frame without this file:
+/// the directory has chunk files, but no `chunks.b2frame`.
+fn missing_header(given: &Path) -> Option<PathBuf> {
+    let path = given.join(SPARSE_INDEX);
+    let is_missing = given.is_dir() && path.symlink_metadata().is_err();
+    is_missing.then_some(path).filter(|_| chunk_files::list(given).is_ok_and(|files| !files.is_empty()))
 }
 
 impl<'p, R: ReadAt> DamagedFile<'p, R> {

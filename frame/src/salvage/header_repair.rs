@@ -9,16 +9,18 @@ use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
 use memchr::memmem;
 
+use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::VERSIONS;
-use b2nd_chunk::{ChunkHeader, Filter};
 
+use crate::chunk_file::SPARSE_INDEX;
+use crate::code::{FindingCode, Remedy, Severity};
 use crate::error::Error;
-use crate::finding::Escaped;
-use crate::header::fields::{Generation, HeaderField};
+use crate::finding::{Escaped, Finding};
+use crate::header::fields::{FRAME_TYPE, Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
 use crate::header::header_builder::{Compression, HeaderBuilder};
-use crate::header::header_rules::MAX_PARAMETER;
+use crate::header::header_rules;
 use crate::header::section::{
     ARRAY_NAME, ARRAY_NAMES, CONTENT_HEADER, INDEX_HEADER, LIST_HEADER, MAX_NAME_LEN, OFFSET_LEN, Section,
     SectionRules,
@@ -26,7 +28,7 @@ use crate::header::section::{
 use crate::messagepack::marker::Marker;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::order::{TYPESIZE, signature};
-use crate::salvage::salvage_report::{MAGIC_NAME, Notes, Restored};
+use crate::salvage::salvage_report::{FRAME_TYPE_NAME, MAGIC_NAME, Notes, Restored};
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
@@ -225,9 +227,9 @@ fn restore_array(content: &[u8]) -> Option<ArrayMetalayer> {
 // Each value has a fixed width, so the number of dimensions and the length of the content determine every marker and
 // count. To find their offsets, two metalayers with different values are serialized. The bytes that are equal in both
 // are the markers and counts.
-fn with_markers(content: &[u8], rank: u8) -> Option<(usize, Vec<u8>)> {
+fn with_markers(content: &[u8], rank: usize) -> Option<(usize, Vec<u8>)> {
     let metalayer = |value: i8, dtype: &str| {
-        let (shape, chunkshape) = (vec![i64::from(value); rank.into()], vec![i32::from(value); rank.into()]);
+        let (shape, chunkshape) = (vec![i64::from(value); rank], vec![i32::from(value); rank]);
         to_vec(&(0_u8, rank, shape, &chunkshape, &chunkshape, 0_u8, dtype)).ok()
     };
     let dtype_len = content.len().checked_sub(metalayer(0, "")?.len())?;
@@ -298,6 +300,34 @@ impl Values {
         Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
 
+    /// The header with its fixed bytes restored, and with this length. The metalayers are those of `prefix`.
+    fn with_length(&self, prefix: &[u8], header_len: u64) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        let len = u32::try_from(header_len).unwrap_or(u32::MAX).to_be_bytes();
+        let slot = bytes.iter_mut().skip(HeaderField::HeaderLen.present_offset());
+        slot.zip(len).for_each(|(byte, right)| *byte = right);
+        let end = usize::try_from(header_len).unwrap_or(usize::MAX).min(prefix.len());
+        bytes.extend_from_slice(prefix.get(bytes.len()..end).unwrap_or_default());
+        bytes
+    }
+
+    /// Why there is no array, if the reason is not a damaged metalayer.
+    fn no_array(&self, prefix: &[u8], given: &ArrayEntries) -> Option<Error> {
+        if self.is_lost && given.is_empty() {
+            return Some(Error::malformed(not_a_frame(
+                "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block shape and \
+                 dtype of the array",
+            )));
+        }
+        let has_none = self.head(prefix).is_some_and(|head| head.array_metalayer().is_none());
+        has_none.then(|| Error::unsupported("the frame has no array, so it cannot be salvaged"))
+    }
+
+    /// The number of the frame type; `None` if the header is lost.
+    pub(super) fn frame_type(&self) -> Option<u8> {
+        self.bytes.get(HeaderField::Flags.present_offset() + FRAME_TYPE).copied()
+    }
+
     /// The value of an integer field; 0 if the header is lost.
     pub(super) fn number(&self, field: HeaderField) -> i64 {
         let at = field.present_offset();
@@ -330,10 +360,8 @@ impl Values {
             filters: header.pipeline().collect(),
             uses_dictionary: header.uses_dictionary,
         });
-        let is_read = |compression: &Compression| {
-            let is_short = |filter: &Filter| filter.meta <= MAX_PARAMETER;
-            check_compression(compression).is_ok() && compression.filters.iter().all(is_short)
-        };
+        let typesize = u32::try_from(self.number(HeaderField::Typesize)).unwrap_or_default();
+        let is_read = |compression: &Compression| check_compression(compression, typesize).is_ok();
         compression.filter(is_read).unwrap_or_else(|| {
             if !self.is_lost {
                 restored.push(Restored::Compression);
@@ -385,29 +413,30 @@ impl DamagedHeader {
         if generation(&prefix) != Generation::Present {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
-        let values = Values::read(&prefix, &mut notes.restored);
+        let is_missing = prefix.is_empty() && file.directory().is_some();
+        let values = if is_missing {
+            notes.restored.push(Restored::HeaderFile);
+            Values { bytes: Vec::new(), is_lost: true }
+        } else {
+            Values::read(&prefix, &mut notes.restored)
+        };
         let stated = values.length(HeaderField::HeaderLen);
         if stated > FIRST_READ && stated <= MAX_HEADER_LEN as u64 {
             prefix = file.read(0, stated)?;
         }
-        if prefix.is_empty() {
+        if prefix.is_empty() && !is_missing {
             return Err(Error::malformed(not_a_frame("the file is empty")));
         }
         let stated = usize::try_from(stated).ok();
         let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
         let mut found = find(&prefix, stated, values.is_lost, notes);
-        let meta = match given.apply(found.array.as_ref()) {
-            Err(_) if values.is_lost && given.is_empty() => {
-                return Err(Error::malformed(not_a_frame(
-                    "its first bytes are not those of a header; if they are lost, give the shape, chunk shape, block \
-                     shape and dtype of the array",
-                )));
-            }
-            Err(_) if values.head(&prefix).is_some_and(|head| head.array_metalayer().is_none()) => {
-                return Err(Error::unsupported("the frame has no array, so it cannot be salvaged"));
-            }
-            meta => meta?,
-        };
+        let meta = given.apply(found.array.as_ref());
+        let meta = meta.map_err(|error| match &values {
+            _ if is_missing => Error::array_unknown(format_args!(
+                "{SPARSE_INDEX} is missing or empty: give the shape, chunk shape, block shape and dtype of the array"
+            )),
+            values => values.no_array(&prefix, given).unwrap_or(error),
+        })?;
         let geometry = meta.geometry().map_err(|error| {
             Error::array_unknown(format_args!("the array's metalayer: {error}; give the entry that is wrong"))
         })?;
@@ -443,6 +472,47 @@ impl DamagedHeader {
         let compression = values.compression(&mut notes.restored);
         let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
+    }
+
+    /// The frame type, if it was wrong, and the faults of the header that are neither a wrong size nor a part that is in
+    /// `restored` already. The new header has none of these faults.
+    pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
+        let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
+        let frame_type = frame_type.map(|found| {
+            let numbers = [found.into(), self.is_sparse.into()];
+            Restored::Number { name: FRAME_TYPE_NAME, numbers }
+        });
+        frame_type.into_iter().chain(self.other_faults(header_len, restored)).collect()
+    }
+
+    fn other_faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
+        if self.values.is_lost || restored.contains(&Restored::MetalayerIndex) {
+            return Vec::new();
+        }
+        let fault = |finding: &Finding| Restored::HeaderFault(finding.message().into());
+        let frame = match Frame::parse(&self.values.with_length(&self.prefix, header_len)) {
+            Ok(frame) => frame,
+            Err(error) => return error.finding().map(fault).into_iter().collect(),
+        };
+        let [filters, cbytes] = [HeaderField::Filters, HeaderField::Cbytes]
+            .map(|field| frame.header().range(field).unwrap_or_default());
+        let are_filters_new = restored.contains(&Restored::Compression);
+        let mut findings = header_rules::check(&frame);
+        findings.retain(|finding| {
+            let is_fault =
+                finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage);
+            // The frame type and the sizes are reported as numbers, except `cbytes` of a sparse frame: its new value is
+            // known only when all chunks are copied.
+            let at = finding.offset().and_then(|at| usize::try_from(at).ok());
+            let is_in = |range: &Range<usize>| at.is_some_and(|at| range.contains(&at));
+            let is_number = match finding.code() {
+                FindingCode::FrameType => true,
+                FindingCode::Sizes => !(self.is_sparse && is_in(&cbytes)),
+                _ => false,
+            };
+            is_fault && !is_number && !(are_filters_new && is_in(&filters))
+        });
+        findings.iter().map(fault).collect()
     }
 
     /// Builds a header with these sizes. The damaged frame is read with this header, and the new frame gets it too.
@@ -567,7 +637,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            if !contents.any(|content| content.starts_with(&array)) {
+            // The first of the contents is that which the index and the stored length lead to.
+            if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }
             found.push((name, array.clone()));

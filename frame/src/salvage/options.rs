@@ -34,8 +34,8 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. Any other damaged chunk is lost, and its items get the [fill value](Self::fill). |
-/// | trailer | Vlmetalayers that can be read are kept. Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, as is one that ends in a page of zeros, and its items get the [fill value](Self::fill). |
+/// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
@@ -96,7 +96,10 @@ impl Fill {
 }
 
 impl Salvage<'_> {
-    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage.
+    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage. The directory may lack the
+    /// file `chunks.b2frame`: then the shapes and the dtype must be given, and the order of the chunks [assumed].
+    ///
+    /// [assumed]: Salvage::assume_order
     ///
     /// # Errors
     ///
@@ -197,11 +200,10 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Salvage};
-    /// use std::io::Cursor;
     ///
     /// let mut cut = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// cut.truncate(400);
-    /// let salvage = || Salvage::read_at(Cursor::new(&cut), 0);
+    /// let salvage = || Salvage::read_at(&cut, 0);
     /// assert_eq!(salvage()?.locate().unwrap_err().kind(), ErrorKind::OrderUnknown);
     /// salvage()?.assume_order().locate()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::chunk::entry::ChunkCounts;
+use crate::chunk_file::SPARSE_INDEX;
 use crate::finding::counted;
 use crate::header::frame::Frame;
 use crate::header::section::ARRAY_NAME;
@@ -34,9 +35,14 @@ pub struct SalvageReport {
     ///   frame whose chunk index or other chunks are damaged.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
+    /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
+    ///   ([`LostPage`](crate::FindingCode::LostPage)).
     pub unverified: Vec<ChunkRange>,
     /// The lost metalayers and vlmetalayers.
-    pub lost_metalayers: Vec<LostMetalayer>,
+    pub lost_metalayers: Vec<MetalayerNote>,
+    /// The vlmetalayers in the new frame whose values were not decompressed, because they exceed the expansion limit or
+    /// the memory, or the feature `decompress` is off. This is no sign of damage.
+    pub unverified_metalayers: Vec<MetalayerNote>,
     /// The names of the vlmetalayers that python-blosc2 has computed from the items
     /// ([`is_derived`](crate::Vlmetalayer::is_derived)), and that are not in the new frame, because its items may
     /// differ: a chunk is lost or unverified, the order of the chunks was assumed, or the caller gave entries of the
@@ -54,15 +60,42 @@ pub(super) struct Notes {
     pub(super) assumed_order: Option<AssumedOrder>,
     pub(super) lost: Vec<ChunkRange>,
     pub(super) unverified: Vec<ChunkRange>,
-    pub(super) lost_metalayers: Vec<LostMetalayer>,
+    pub(super) lost_metalayers: Vec<MetalayerNote>,
+    pub(super) unverified_metalayers: Vec<MetalayerNote>,
     pub(super) outdated: Vec<String>,
     pub(super) counts: ChunkCounts,
 }
 
 impl Notes {
     pub(super) fn report(self, frame: Frame<()>) -> SalvageReport {
-        let Self { restored, assumed_order, lost, unverified, lost_metalayers, outdated, counts } = self;
-        SalvageReport { frame, restored, assumed_order, lost, unverified, lost_metalayers, outdated, counts }
+        let Self {
+            restored,
+            assumed_order,
+            lost,
+            unverified,
+            lost_metalayers,
+            unverified_metalayers,
+            outdated,
+            counts,
+        } = self;
+        SalvageReport {
+            frame,
+            restored,
+            assumed_order,
+            lost,
+            unverified,
+            lost_metalayers,
+            unverified_metalayers,
+            outdated,
+            counts,
+        }
+    }
+
+    /// Notes once that the trailer was restored.
+    pub(super) fn restore_trailer_markers(&mut self) {
+        if !self.restored.contains(&Restored::TrailerMarkers) {
+            self.restored.push(Restored::TrailerMarkers);
+        }
     }
 
     /// Whether an item of the new frame may differ from that of the frame before the damage.
@@ -75,7 +108,7 @@ impl Notes {
     }
 
     pub(super) fn lose_metalayer(&mut self, name: impl Into<String>, why: impl Into<String>) {
-        self.lost_metalayers.push(LostMetalayer { name: name.into(), why: why.into() });
+        self.lost_metalayers.push(MetalayerNote { name: name.into(), why: why.into() });
     }
 }
 
@@ -94,12 +127,18 @@ pub struct ChunkRange {
 /// The `part` of [`Restored::Byte`] for a byte of the magic.
 pub(super) const MAGIC_NAME: &str = "the magic";
 
+/// The `name` of [`Restored::Number`] for the frame type.
+pub(super) const FRAME_TYPE_NAME: &str = "the frame type";
+
 /// A part of a frame that was restored. Its text describes the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Restored {
     /// The whole header: more than half of its fixed bytes were wrong.
     Header,
+    /// The file `chunks.b2frame` of a sparse frame, which was missing or empty. Its vlmetalayers, and metalayers other
+    /// than that of the array, are lost.
+    HeaderFile,
     /// A byte of the header that has only one right value.
     Byte {
         /// The part that the byte belongs to: the name of the value whose marker it is, `the header`, or `the magic`.
@@ -109,9 +148,9 @@ pub enum Restored {
         /// The old and the new byte.
         bytes: [u8; 2],
     },
-    /// A number in a field of the header.
+    /// A number in the header.
     Number {
-        /// The name of the field.
+        /// The name of the field, or `the frame type`.
         name: &'static str,
         /// The old and the new value of the field.
         numbers: [i128; 2],
@@ -127,11 +166,13 @@ pub enum Restored {
     ArrayMarkers,
     /// The index of metalayers. Only the array's metalayer was found.
     MetalayerIndex,
+    /// Another fault of the header, as [`check`](crate::check()) describes it.
+    HeaderFault(String),
     /// The chunk index of a frame with one chunk.
     ChunkIndex,
     /// The trailer. According to the header, it has no vlmetalayers.
     Trailer,
-    /// The length or markers of the trailer.
+    /// Lengths, offsets or markers of the trailer.
     TrailerMarkers,
     /// The dictionary flag in the chunk that stores a vlmetalayer. The text is the name of the vlmetalayer.
     Vlmetalayer(String),
@@ -153,13 +194,13 @@ pub struct AssumedOrder {
     pub nchunks: u64,
 }
 
-/// A metalayer or vlmetalayer that is not in the new frame.
+/// A metalayer or vlmetalayer that is lost, or could not be verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LostMetalayer {
+pub struct MetalayerNote {
     /// The name.
     pub name: String,
-    /// The reason why it is lost.
+    /// The reason.
     pub why: String,
 }
 
@@ -169,6 +210,10 @@ impl fmt::Display for Restored {
             Self::Header => {
                 f.write_str("the whole header, because more than half of its fixed bytes are wrong")
             }
+            Self::HeaderFile => write!(
+                f,
+                "{SPARSE_INDEX}, which is missing or empty: the vlmetalayers and other metalayers in it are lost"
+            ),
             Self::Byte { part, offset, bytes: [old, new] } => {
                 let what = if *part == MAGIC_NAME { "a byte of" } else { "the marker of" };
                 write!(f, "{what} {part}: byte {offset} was {old:#04x}, and is {new:#04x}")
@@ -183,9 +228,10 @@ impl fmt::Display for Restored {
             Self::MetalayerIndex => {
                 f.write_str("the index of metalayers; only the array's metalayer was found")
             }
+            Self::HeaderFault(fault) => write!(f, "the header, which has this fault: {fault}"),
             Self::ChunkIndex => f.write_str("the chunk index, of one chunk"),
             Self::Trailer => f.write_str("the trailer, which has no vlmetalayers according to the header"),
-            Self::TrailerMarkers => f.write_str("the length or markers of the trailer"),
+            Self::TrailerMarkers => f.write_str("lengths, offsets or markers of the trailer"),
             Self::Vlmetalayer(name) => write!(f, "vlmetalayer {name}: {CLEARED}"),
             Self::Chunks(ChunkRange { first, count: 1, why }) => write!(f, "chunk {first}: {why}"),
             Self::Chunks(ChunkRange { first, count, why }) => {
@@ -227,7 +273,7 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found. If not, either the file is undamaged, or a value is wrong and nothing else in the
+    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value is wrong and nothing else in the
     /// file shows it. This can happen with a wrong shape with the right grid of chunks, a wrong chunk shape with the
     /// right grid of blocks, a wrong dtype, and wrong data.
     #[must_use]

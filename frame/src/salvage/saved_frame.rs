@@ -5,10 +5,10 @@ use std::io::{Seek, Write};
 use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
-use crate::check::chunk_data::{self, NotDecompressed};
-use crate::chunk::chunk_rules::{ChunkRules, list};
+use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
+use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk::expansion::expansion_limit;
+use crate::chunk::expansion::{NotDecompressed, expansion_limit};
 use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
@@ -100,18 +100,23 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let header = header.ok_or_else(|| "its first bytes are not the header of a chunk".to_owned())?;
         self.scan.rules.check(&header, self.entry.nbytes, first.room).map_err(it)?;
         check_stored_table(self.chunks, self.entry, &header, &first.bytes)?.map_err(it)?;
-        let mut bytes = match self.chunks.bytes(self.entry, 0, header.cbytes as u64)? {
-            Some(chunk) if chunk.bytes.len() == header.cbytes => chunk.bytes,
+        let with_next = (header.cbytes + ChunkHeader::MAX_LEN) as u64;
+        let mut bytes = match self.chunks.bytes(self.entry, 0, with_next)? {
+            Some(chunk) if chunk.bytes.len() >= header.cbytes => chunk.bytes,
             _ => return Err("its file has become shorter".to_owned().into()),
         };
+        let (at, after) = (self.chunks.offset_in_file(self.entry), bytes.split_off(header.cbytes));
+        if chunk_data::ends_in_zeros(&bytes, &after, at) {
+            return Err(it(ENDS_IN_ZEROS.into()).into());
+        }
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt = doubt(&header, &self.scan.rules);
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = chunk_data::check_methods(&header);
-            match checked.and_then(|()| chunk_data::check(&header, &bytes)) {
-                Ok(()) => {}
+            match checked.and_then(|()| chunk_data::check(&header, &bytes, at)) {
+                Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
             }

@@ -8,12 +8,12 @@ use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
-use crate::chunk::expansion;
+use crate::chunk::expansion::{self, NotDecompressed};
 use crate::error::Error;
 use crate::finding::{Escaped, counted};
 use crate::header::fields::{Generation, HeaderField};
 use crate::header::frame::Frame;
-use crate::header::section::SectionRules;
+use crate::header::section::{SectionRules, SharedBytes};
 use crate::messagepack::marker::Marker;
 use crate::messagepack::value_rules::check_value;
 use crate::progress::Progress;
@@ -23,9 +23,9 @@ use crate::salvage::header_repair::{
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
 use crate::salvage::recorded_holes::{self, end_of_hole};
-use crate::salvage::salvage_report::{AssumedOrder, Notes, Restored};
+use crate::salvage::salvage_report::{AssumedOrder, MetalayerNote, Notes, Restored};
 use crate::source::ReadAt;
-use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN};
+use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, Trailer};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
@@ -187,7 +187,7 @@ fn find_trailer<R: ReadAt>(
     index_end: Option<u64>,
     frame_len: u64,
     restored: &mut Vec<Restored>,
-) -> Result<Option<Vec<u8>>, Error> {
+) -> Result<Option<SharedBytes>, Error> {
     let least = index_end.unwrap_or(Generation::Present.head_len() as u64);
     // The end of the frame is tried first, because other bytes may follow the frame in the file.
     let len = file.len;
@@ -203,7 +203,7 @@ fn find_trailer<R: ReadAt>(
             if frame_len != end {
                 restored.push(restored_number(HeaderField::FrameLen, frame_len, end));
             }
-            return Ok(Some(bytes));
+            return Ok(Some(bytes.into()));
         }
     }
     let Some(start) = index_end else { return Ok(None) };
@@ -211,7 +211,7 @@ fn find_trailer<R: ReadAt>(
         return Ok(None);
     }
     restored.push(Restored::TrailerMarkers);
-    file.read(start, MAX_TRAILER_LEN as u64).map(Some)
+    file.read(start, MAX_TRAILER_LEN as u64).map(|bytes| Some(bytes.into()))
 }
 
 /// Reads the vlmetalayers of the trailer at the start of `bytes`. Vlmetalayers that cannot be read are lost.
@@ -228,9 +228,15 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
         let chunk = if is_named { chunk } else { chunk.and(Err("its name is damaged".into())) };
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk {
-            Ok((chunk, is_restored)) => {
-                notes.restored.extend(is_restored.then_some(Restored::Vlmetalayer(name)));
-                kept.push((layer.name, chunk));
+            Ok(IntactChunk { bytes, is_first, is_cleared, doubt }) => {
+                if !is_first {
+                    notes.restore_trailer_markers();
+                }
+                if let Some(why) = doubt {
+                    notes.unverified_metalayers.push(MetalayerNote { name: name.clone(), why });
+                }
+                notes.restored.extend(is_cleared.then_some(Restored::Vlmetalayer(name)));
+                kept.push((layer.name, bytes));
             }
             Err(why) => notes.lose_metalayer(name, why),
         }
@@ -238,11 +244,21 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     kept
 }
 
-/// Returns the first of the `contents` that is an intact chunk, and whether one of its flags was restored. If none of
-/// them is intact, the error is about the first content, because the index of vlmetalayers refers to that content. Each
-/// content that is checked reduces `left` by its length. If `left` is too small for a content, the content counts as
-/// damaged.
-fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<(Vec<u8>, bool), String> {
+/// The intact chunk of a vlmetalayer.
+struct IntactChunk {
+    bytes: Vec<u8>,
+    /// Whether it is the first of the possible contents, to which the index of vlmetalayers refers.
+    is_first: bool,
+    /// Whether its dictionary flag was cleared.
+    is_cleared: bool,
+    /// Why its value could not be verified.
+    doubt: Option<String>,
+}
+
+/// Returns the first of the `contents` that is an intact chunk. If none of them is intact, the error is about the first
+/// content, because the index of vlmetalayers refers to that content. Each content that is checked reduces `left` by its
+/// length. If `left` is too small for a content, the content counts as damaged.
+fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<IntactChunk, String> {
     let mut first = None;
     for content in contents {
         let chunk = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len());
@@ -251,10 +267,12 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
             None => "it shares bytes with other vlmetalayers".into(),
             Some(rest) => {
                 *left = rest;
-                let mut chunk = content.to_vec();
-                let is_restored = clear_false_dictionary(&mut chunk);
-                match check_chunk(&chunk) {
-                    Ok(()) => return Ok((chunk, is_restored)),
+                let mut bytes = content.to_vec();
+                let is_cleared = clear_false_dictionary(&mut bytes);
+                match check_chunk(&bytes) {
+                    Ok(doubt) => {
+                        return Ok(IntactChunk { bytes, is_first: first.is_none(), is_cleared, doubt });
+                    }
                     Err(wrong) => format!("its chunk {wrong}"),
                 }
             }
@@ -264,8 +282,9 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// Checks that the chunk of a vlmetalayer can be read.
-fn check_chunk(chunk: &[u8]) -> Result<(), String> {
+/// Checks that the chunk of a vlmetalayer can be read. If the chunk may be undamaged, but its value cannot be
+/// decompressed, returns the reason: then nothing shows that the value is damaged, so its bytes are kept.
+fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;
     // The shuffle filter orders bytes by the type size. If the type size is damaged, the decompressed bytes are in
@@ -277,12 +296,13 @@ fn check_chunk(chunk: &[u8]) -> Result<(), String> {
     if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Err("has filters that no writer uses for a vlmetalayer".into());
     }
-    // Without the feature `decompress`, the value of a compressed chunk cannot be checked.
-    if header.stored(chunk).is_none() && cfg!(not(feature = "decompress")) {
-        return Ok(());
+    match expansion::value(header, chunk) {
+        Ok(value) => {
+            check_value(&value).map(|()| None).map_err(|why| format!("does not hold MessagePack: {why}"))
+        }
+        Err(NotDecompressed::NotTried(why)) => Ok(Some(why)),
+        Err(NotDecompressed::Damaged(why)) => Err(format!("cannot be decompressed: {why}")),
     }
-    let value = expansion::value(header, chunk).map_err(|why| format!("cannot be decompressed: {why}"))?;
-    check_value(&value).map_err(|why| format!("does not hold MessagePack: {why}"))
 }
 
 /// What was found in a damaged frame: the array, the places of its chunks, and the vlmetalayers.
@@ -314,6 +334,8 @@ impl Survey {
             Some(order) => notes.assumed_order = Some(assumed(order, header.nchunks)),
             None => notes.restored.extend(differences(&header, &parts)),
         }
+        let faults = header.faults(parts.header_len, &notes.restored);
+        notes.restored.extend(faults);
         let FrameParts { header_len, ref sizes, ref index } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
@@ -327,7 +349,12 @@ impl Survey {
         } else if trailer.is_none() && index_end.is_some() {
             notes.restored.push(Restored::Trailer);
         }
-        let mut vlmetalayers = trailer.map_or_else(Vec::new, |trailer| vlmetalayers(&trailer, notes));
+        let mut vlmetalayers = trailer.as_ref().map_or_else(Vec::new, |bytes| vlmetalayers(bytes, notes));
+        // Vlmetalayers are also read from a trailer that readers refuse.
+        let head = header.head(sizes, header_len, file.len, file.len)?;
+        if trailer.is_some_and(|bytes| Trailer::parse_whole(head.header(), bytes).is_err()) {
+            notes.restore_trailer_markers();
+        }
         let before = vlmetalayers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes());
         let before = before.map(|at| SalvageNote::of_chunk(&vlmetalayers.remove(at).1));
         if before == Some(None) {

@@ -67,6 +67,15 @@ impl Array {
     /// # Errors
     ///
     /// The errors of [`Frame::open`] and of [`new`](Self::new).
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/sparse.b2nd")?;
+    /// assert_eq!((array.shape(), array.dtype(), array.item_size()), (&[6, 8][..], Some(">u2"), 2));
+    /// assert_eq!(array.slice(&[5..6, 7..8]).read()?.len(), array.item_size());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::new(Frame::open(path)?)
     }
@@ -137,11 +146,30 @@ impl<R> Array<R> {
     }
 
     /// The frame of the array.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.frame().header().cbytes, 256);
+    /// let first = array.frame().chunks()?.next().expect("a chunk")?;
+    /// assert!(first.is_stored());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
     pub fn frame(&self) -> &Frame<R> {
         &self.frame
     }
 
     /// The entries of the array's metalayer.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!((array.meta().chunkshape(), array.meta().blockshape()), (&[2, 3][..], &[1, 2][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.opened.meta
@@ -166,6 +194,15 @@ impl<R> Array<R> {
     }
 
     /// The positions of items, blocks and chunks.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.geometry().nchunks(), 4);
+    /// assert_eq!(array.geometry().position(&[2, 4]).expect("an item within the shape").chunk, 3);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     #[must_use]
     pub fn geometry(&self) -> &Geometry {
         &self.opened.geometry

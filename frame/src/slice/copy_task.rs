@@ -7,7 +7,7 @@ use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::INT32;
 use b2nd_serde::geometry::{Block, Chunk, Run};
 
-use crate::chunk::chunk_rules::{damaged, unread};
+use crate::chunk::chunk_rules::{not_decompressed, unread};
 use crate::chunk::entry::ChunkEntry;
 use crate::chunk::expansion::{max_data, zeroed};
 use crate::error::Error;
@@ -69,10 +69,6 @@ impl CopyTask {
         unread(&self.entry, "does not fit the slice")
     }
 
-    fn damaged(&self, error: &b2nd_chunk::Error) -> Error {
-        Error::malformed(damaged(&self.entry, &error.message().to_string()))
-    }
-
     fn whole(
         &self,
         chunk: &Chunk<'_>,
@@ -85,7 +81,10 @@ impl CopyTask {
         let stored = bytes.get(0..header.cbytes).ok_or_else(|| self.misfit())?;
         let mut data = zeroed(header.nbytes)?;
         scratch.longest = scratch.longest.max(header.nbytes);
-        scratch.decompressor.decompress_into(stored, &mut data).map_err(|error| self.damaged(&error))?;
+        scratch
+            .decompressor
+            .decompress_into(stored, &mut data)
+            .map_err(|error| not_decompressed(&self.entry, &error))?;
         scatter(runs(chunk), &data, 0, target).ok_or_else(|| self.misfit())
     }
 
@@ -122,7 +121,7 @@ impl CopyTask {
             *longest = length.max(*longest);
             let mut decompress = |data: &mut [u8]| {
                 let result = decompressor.decompress_block_bytes(header, number, streams, data);
-                result.map_err(|error| self.damaged(&error))
+                result.map_err(|error| not_decompressed(&self.entry, &error))
             };
             // If the block is one run of the slice, decompress it into the slice directly, without a copy.
             if let Some(run) = only_run(&block, length, target) {

@@ -2,10 +2,12 @@
 
 use core::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
@@ -14,14 +16,14 @@ use crate::slice::threads::{MAX_THREADS, in_threads};
 use crate::slice::waves::{Request, WaveLimits, Waves};
 use crate::source::ReadAt;
 
-/// A slice of an array that is not read yet. [`Frame::slice`] and [`Frame::whole`] return it.
+/// A slice of an array that is not read yet. [`Array::slice`] and [`Array::whole`] return it.
 ///
 /// ```
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::Array;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
 /// let mut items = [0; 24];
-/// frame.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
+/// array.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
 /// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
 /// assert!(items.eq([7, 8, 9, 12, 13, 14]));
 /// # Ok::<(), b2nd_frame::Error>(())
@@ -34,6 +36,8 @@ pub struct Slice<'a, R> {
     subscripts: Option<Vec<Subscript>>,
     pub(super) steps: Option<Vec<u64>>,
     pub(super) threads: usize,
+    /// How long to wait for the lock of a reader; `None` if no lock is taken.
+    patience: Option<Duration>,
 }
 
 impl<R> Array<R> {
@@ -41,32 +45,32 @@ impl<R> Array<R> {
     /// array without dimensions, pass `&[]`.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let row = frame.slice(&[1..2, 0..5]).read()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let row = array.slice(&[1..2, 0..5]).read()?;
     /// assert_eq!(row.len(), 5 * 4);
     /// assert_eq!(row[..4], 5_i32.to_le_bytes());
     ///
-    /// let error = frame.slice(&[0..3, 4..6]).read().unwrap_err();
+    /// let error = array.slice(&[0..3, 4..6]).read().unwrap_err();
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn slice(&self, subscripts: impl Subscripts) -> Slice<'_, R> {
-        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1 }
+        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1, patience: None }
     }
 
     /// Selects the whole array.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.whole().read()?.len(), 3 * 5 * 4);
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.whole().read()?.len(), 3 * 5 * 4);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn whole(&self) -> Slice<'_, R> {
-        Slice { array: self, subscripts: None, steps: None, threads: 1 }
+        Slice { array: self, subscripts: None, steps: None, threads: 1, patience: None }
     }
 }
 
@@ -77,10 +81,10 @@ impl<R> Slice<'_, R> {
     /// slice returns an error.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let items = frame.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = array.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
     /// assert_eq!(items, [1_i32, 4, 11, 14].map(i32::to_le_bytes).concat());
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
@@ -92,6 +96,26 @@ impl<R> Slice<'_, R> {
     /// calling thread is one of them, and only it reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
+    }
+
+    /// Takes the lock of a reader while bytes are read from the file, and waits this long for it. Only frames of
+    /// C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not taken: if a writer
+    /// changes the file meanwhile, the result is [`Changing`](crate::ErrorKind::Changing). With it, most slices wait for
+    /// the writer instead. It is released while the bytes are decompressed, so that no reader keeps writers away for
+    /// long.
+    ///
+    /// If a writer holds the lock for longer, the result is [`Locked`](crate::ErrorKind::Locked).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.whole().patience(Duration::from_secs(10)).read()?.len(), 60);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     /// The size of all selected items together, in bytes.
@@ -119,12 +143,12 @@ impl<R: ReadAt> Slice<'_, R> {
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the subscripts do not fit the shape, or a step is not
     ///   positive.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
-    ///   files; if the items are Python objects; if a chunk has a codec or filter of a plugin.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if a chunk has a codec or filter of a plugin.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame or of a needed chunk breaks a rule of
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
     /// Also the errors of [`chunks`](Frame::chunks).
@@ -161,13 +185,14 @@ impl<R: ReadAt> Slice<'_, R> {
         items: &mut [u8],
         is_zeroed: bool,
     ) -> Result<(), Error> {
-        let Self { array, threads, .. } = self;
+        let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.check_unchanged()?;
         let mut waves = Waves::new(Arc::clone(selection), WaveLimits::FILE);
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
+                let _lock = patience.map(|patience| frame.share_lock(patience)).transpose()?;
                 answers = frame.read_wave(&waves)?;
             }
             Ok(())
@@ -178,17 +203,25 @@ impl<R: ReadAt> Slice<'_, R> {
 }
 
 impl<R: ReadAt> Frame<R> {
+    /// Takes the lock of a reader if the frame was opened by its path and has a lock file.
+    fn share_lock(&self, patience: Duration) -> Result<Option<FileLock>, Error> {
+        let Some(path) = self.path() else { return Ok(None) };
+        share_sidecar(path, self.header().is_sparse(), Instant::now().checked_add(patience))
+    }
+
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
-        let (mut answers, mut unknown) = (Vec::new(), Vec::new());
+        let (mut answers, mut lacking) = (Vec::new(), None);
         for request in waves.requests() {
             match self.read_request(request) {
                 Ok(answer) => answers.push(answer.ok_or_else(|| waves.missing(request))?),
-                Err(error) if !error.ranges().is_empty() => unknown.extend_from_slice(error.ranges()),
+                Err(error) if !error.ranges().is_empty() => {
+                    lacking = lacking.into_iter().chain([error]).reduce(Error::and);
+                }
                 Err(error) => return Err(error),
             }
         }
-        if unknown.is_empty() { Ok(answers) } else { Err(Error::unknown(unknown)) }
+        lacking.map_or(Ok(answers), Err)
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.

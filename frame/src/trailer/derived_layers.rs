@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(layers.pop().unwrap(), before[1]);
         let (_, chunk) = layers.pop()?;
         let header = ChunkHeader::parse(&chunk).unwrap();
-        Some(expansion::value(header, &chunk).unwrap().into_owned())
+        Some(expansion::value(header, &chunk).ok().unwrap().into_owned())
     }
 
     #[test]

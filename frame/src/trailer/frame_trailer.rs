@@ -60,7 +60,7 @@ pub(crate) const VERSION: u8 = 1;
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let trailer = frame.trailer()?;
 /// assert_eq!(trailer.bytes().len(), 35);
 /// assert_eq!(trailer.offset() + 35, frame.header().frame_len);
@@ -123,15 +123,14 @@ impl Trailer {
         let length = length(header, suffix)?;
         let start = suffix.len().checked_sub(length);
         let bytes = start.and_then(|start| suffix.get(start..)).ok_or_else(|| Error::incomplete(length))?;
-        Self::parse_whole(header, bytes.to_vec()).map_err(Error::malformed)
+        Self::parse_whole(header, Arc::new(bytes.to_vec())).map_err(Error::malformed)
     }
 
     /// Reads a whole trailer.
     // The cursor gets only the bytes before the length and the fingerprint of the trailer. So the
     // trailer is refused if a vlmetalayer claims bytes of the length or the fingerprint.
-    pub(crate) fn parse_whole(header: &Header, bytes: Vec<u8>) -> Result<Self, Finding> {
-        let offset = header.frame_len.saturating_sub(bytes.len() as u64);
-        let shared = Arc::new(bytes);
+    pub(crate) fn parse_whole(header: &Header, shared: SharedBytes) -> Result<Self, Finding> {
+        let offset = header.frame_len.saturating_sub(shared.len() as u64);
         let inner = shared.get(..shared.len().saturating_sub(END_LEN)).unwrap_or_default();
         let mut cursor = Cursor::new(inner, part(offset));
         cursor.marker(START_MARKER, "the trailer")?;
@@ -336,9 +335,9 @@ impl Vlmetalayer {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
-        let header = self.chunk_header().ok_or_else(|| "not a Blosc2 chunk".into());
-        let value = header.and_then(|header| expansion::value(header, self.chunk()));
-        value.map_err(|reason| Error::decode(self.name(), reason))
+        let header = self.chunk_header().ok_or_else(|| Error::decode(self.name(), "not a Blosc2 chunk"))?;
+        let value = expansion::value(header, self.chunk());
+        value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
     }
 
     /// Writes the value as `MessagePack` bytes, decompressed block by block. Unlike [`value`](Self::value), it has no limit:

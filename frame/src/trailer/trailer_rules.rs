@@ -1,10 +1,10 @@
 //! The rules for the trailer and its vlmetalayers.
 
-use core::error::Error as _;
 use core::ops::Range;
 use std::collections::BTreeMap;
 
 use crate::chunk::chunk_rules::{check_in_trailer, check_known_methods, check_support};
+use crate::chunk::expansion::{self, NotDecompressed};
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
 use crate::header::fields::HeaderField;
@@ -84,8 +84,9 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && nbytes > most {
         return Err(format!("has {nbytes} bytes, but at most {most} are decompressed"));
     }
-    match layer.value() {
-        Err(error) => undecodable(&error.source().map_or_else(|| error.to_string(), ToString::to_string)),
+    match expansion::value(header, layer.chunk()) {
+        Err(NotDecompressed::Damaged(why)) => undecodable(&why),
+        Err(NotDecompressed::NotTried(why)) => Err(format!("cannot be decompressed: {why}")),
         Ok(value) => Ok(check_value(&value).err().map(|why| {
             let text =
                 format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}");

@@ -7,7 +7,7 @@ use std::io::{Seek, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use b2nd_chunk::{CParams, Compressor, Filter, SpecialValue};
+use b2nd_chunk::{CParams, Compressor, ErrorKind, Filter, SpecialValue};
 use b2nd_serde::geometry::{Chunk, Chunks};
 use b2nd_serde::{Geometry, Meta};
 
@@ -34,9 +34,13 @@ const BITS: usize = u64::BITS as usize;
 /// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk whose items
 /// all have the same value, such as zero or NaN, takes at most the bytes of a chunk header and of one item.
 ///
+/// A call that fails before it takes the first item changes nothing: its arguments are wrong, or too many chunks would
+/// be open. After any other error, or a panic in a function that a call was given, items are lost. The array cannot be
+/// finished then: every later call returns an error.
+///
 /// ```
 /// use std::io::Cursor;
-/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_frame::{Array, Frame, FrameBuilder};
 /// use b2nd_serde::{Meta, Shapes};
 ///
 /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "|u1")?;
@@ -45,8 +49,8 @@ const BITS: usize = u64::BITS as usize;
 /// array.write(&[0..1, 0..5], &[0, 1, 2, 3, 4])?;
 /// array.write(&[1..3, 0..5], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14])?;
 ///
-/// let mut frame = Frame::read_at(array.finish()?, 0)?;
-/// assert_eq!(frame.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
+/// let array = Array::new(Frame::read_at(array.finish()?, 0)?)?;
+/// assert_eq!(array.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is a frame before `finish`"]
@@ -59,6 +63,9 @@ pub struct ArrayWriter<W: Write> {
     workers: Vec<Worker>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,
+    /// Whether a call has failed, or panicked, after it took items. These items are lost, and the rest of their chunks
+    /// may be lost too.
+    has_failed: bool,
 }
 
 /// The compressor and the buffers of a thread. `part` has the items that are in both a chunk and the region, in C
@@ -101,7 +108,7 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) for lz4hc, plugins and dictionaries, which this crate cannot
-    /// write.
+    /// write. [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for the compressor.
     ///
     /// ```
     /// use b2nd_frame::{Codec, FrameBuilder};
@@ -132,18 +139,19 @@ impl<W: Write + Seek> FrameWriter<W> {
             workers,
             open: BTreeMap::new(),
             max_open: usize::MAX,
+            has_failed: false,
         })
     }
 }
 
 impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// Sets the number of threads that compress, from 1 to 256. A lower number counts as 1, and a higher number as 256.
-    /// The default is 1. The calling thread is one of these threads. Each thread needs memory for two chunks. The file
-    /// does not depend on the number of threads.
+    /// The default is 1. The calling thread is one of these threads. If the system refuses to start another thread, the
+    /// others do the work. Each thread needs memory for two chunks. The file does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // The first compressor could be created with these parameters, so the parameters are valid for the compressors
-        // of the other threads too.
+        // The first compressor could be created with these parameters, so they are valid. If there is no memory for
+        // another compressor, there are fewer threads.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
@@ -175,8 +183,10 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// # Errors
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, the number of bytes does
-    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open, or there is no memory for them.
+    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written. Also if
+    ///   an earlier call has failed after it took items.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open. In this case, nothing is written.
+    ///   Also if there is no memory for a chunk. After this error, the array cannot be finished.
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. After this error, the array cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
@@ -196,29 +206,24 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write), and the first error of `read`. After an error of `read`, the array cannot
-    /// be finished.
+    /// The errors of [`write`](Self::write), and the first error of `read`. After an error or panic of `read`, the array
+    /// cannot be finished.
     ///
     /// The error type `E` of `read` is any type into which an [`Error`] converts. If `read` ends with `Ok(())`, the
     /// compiler does not know this type, so name it: `Ok::<(), Error>(())`.
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use std::sync::Mutex;
-    /// use b2nd_frame::{Error, Frame, FrameBuilder};
+    /// use b2nd_frame::{Array, Frame, FrameBuilder};
     /// use b2nd_serde::Meta;
     ///
     /// // This example makes a copy of an array, with another chunk shape.
-    /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let old = source.array()?.expect("an array").meta().clone();
-    /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;
+    /// let source = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let meta = Meta::with_default_shapes(source.shape(), 4, source.dtype().expect("a dtype"))?;
     ///
     /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?.threads(2);
-    /// let source = Mutex::new(source);
-    /// array.write_from(&[0..3, 0..5], |ranges, items| {
-    ///     source.lock().expect("no panic").slice(ranges).read_into(items)
-    /// })?;
-    /// let mut copy = Frame::read_at(array.finish()?, 0)?;
+    /// array.write_from(&[0..3, 0..5], |ranges, items| source.slice(ranges).read_into(items))?;
+    /// let copy = Array::new(Frame::read_at(array.finish()?, 0)?)?;
     /// assert_eq!(copy.slice(&[1..2, 0..1]).read()?, [5, 0, 0, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -250,27 +255,32 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if a chunk cannot be written.
+    /// [`Io`](crate::ErrorKind::Io) if a chunk cannot be written; after this error, the array cannot be finished.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if an earlier call has failed after it took items.
     ///
     /// ```
     /// # use std::io::Cursor;
-    /// # use b2nd_frame::{Frame, FrameBuilder};
+    /// # use b2nd_frame::{Array, Frame, FrameBuilder};
     /// # use b2nd_serde::{Meta, Shapes};
     /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
     /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
     /// array.write(&[1..3], &[7, 8])?;
     /// array.fill_with_zeros()?;
-    /// let mut frame = Frame::read_at(array.finish()?, 0)?;
-    /// assert_eq!(frame.whole().read()?, [0, 7, 8, 0, 0, 0]);
+    /// let array = Array::new(Frame::read_at(array.finish()?, 0)?)?;
+    /// assert_eq!(array.whole().read()?, [0, 7, 8, 0, 0, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_with_zeros(&mut self) -> Result<(), Error> {
+        self.check_unbroken()?;
+        self.has_failed = true;
         while let Some((number, open)) = self.open.pop_first() {
             let Some(worker) = self.workers.first_mut() else { break };
             worker.compress(&open)?;
             self.frame.write_compressed(number, &worker.chunk)?;
         }
-        self.frame.fill_missing(SpecialValue::Zeros)
+        self.frame.fill_missing(SpecialValue::Zeros)?;
+        self.has_failed = false;
+        Ok(())
     }
 
     /// Writes the rest of the frame, as [`FrameWriter::finish`] does.
@@ -278,8 +288,25 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// # Errors
     ///
     /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not
-    /// been written.
+    /// been written, or an earlier call has failed after it took items.
+    ///
+    /// ```
+    /// # use std::io::Cursor;
+    /// # use b2nd_frame::{Error, FrameBuilder};
+    /// # use b2nd_serde::{Meta, Shapes};
+    /// let meta = Meta::new(Shapes { shape: &[4], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
+    /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
+    /// array.write(&[0..2], &[1, 2])?;
+    /// // The source of the other items fails. Items 0 and 1 are in the same chunk, so they are lost too.
+    /// let failed: Result<(), Box<dyn std::error::Error + Send + Sync>> =
+    ///     array.write_from(&[2..4], |_, _| Err("connection lost".into()));
+    /// assert!(failed.is_err());
+    /// let error = array.finish().unwrap_err();
+    /// assert!(error.to_string().starts_with("an earlier call has failed after it took items"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn finish(self) -> Result<W, Error> {
+        self.check_unbroken()?;
         if let Some((number, open)) = self.open.first_key_value() {
             let nitems = self.geometry.chunk(*number).map_or(0, |chunk| chunk.extent().nitems());
             let written = open.nwritten;
@@ -303,13 +330,27 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         &self.meta
     }
 
+    /// Refuses any call after one that has lost items.
+    // Without this check, zeros would take the place of the lost items: the chunk that a failed call has taken is no
+    // longer open, so `fill_with_zeros` and a new chunk of the same number would begin with zeros.
+    fn check_unbroken(&self) -> Result<(), Error> {
+        if self.has_failed {
+            return Err(Error::invalid_input(
+                "an earlier call has failed after it took items, and these items are lost: the array cannot be \
+                 finished, so write it again from the start",
+            ));
+        }
+        Ok(())
+    }
+
     /// Writes the chunks of a region. `gather` copies the items of each part into its chunk.
     fn write_parts<E: From<Error> + Send>(
         &mut self,
         region: &[Range<u64>],
         gather: &Gather<'_, E>,
     ) -> Result<(), E> {
-        let Self { frame, geometry, workers, open, max_open, .. } = self;
+        self.check_unbroken()?;
+        let Self { frame, geometry, workers, open, max_open, has_failed, .. } = self;
         let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
         let mut nopen = open.len();
         for part in parts.clone() {
@@ -329,23 +370,35 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         let workers = workers.get_mut(..nthreads).unwrap_or_default();
         let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
         let turn = Condvar::new();
+        // Stays true if `gather` panics.
+        *has_failed = true;
         thread::scope(|scope| {
             let mut workers = workers.iter_mut();
             let first = workers.next();
             for worker in workers {
-                scope.spawn(|| worker.run(&queue, &turn, gather));
+                // If the system refuses to start another thread, do not try to start more. The threads that have
+                // started and the calling thread do the work.
+                let run = || worker.run(&queue, &turn, gather);
+                if thread::Builder::new().spawn_scoped(scope, run).is_err() {
+                    break;
+                }
             }
             if let Some(first) = first {
                 first.run(&queue, &turn, gather);
             }
         });
-        queue.into_inner().unwrap_or_else(PoisonError::into_inner).result
+        let result = queue.into_inner().unwrap_or_else(PoisonError::into_inner).result;
+        *has_failed = result.is_err();
+        result
     }
 }
 
 impl Worker {
     fn new(params: CParams) -> Result<Self, Error> {
-        let compressor = Compressor::new(params).map_err(Error::invalid_input)?;
+        let compressor = Compressor::new(params).map_err(|error| match error.kind() {
+            ErrorKind::NoMemory => Error::too_large(error),
+            _ => Error::invalid_input(error),
+        })?;
         Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
     }
 

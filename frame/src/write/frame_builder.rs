@@ -52,7 +52,7 @@ use crate::write::output::Output;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
 /// assert_eq!(frame.count_chunks()?.stored, 2);
-/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// assert_eq!(Check::default().run(&frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -143,6 +143,9 @@ impl FrameBuilder {
     /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
     /// chunk is.
     ///
+    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the parameter 0
+    /// stands for the item size, so items of 128 bytes or more need another parameter.
+    ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};
     /// use b2nd_serde::{Meta, Shapes};
@@ -205,7 +208,7 @@ impl FrameBuilder {
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
     ///
-    /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let old = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
     /// // The indexes of another array would be wrong.

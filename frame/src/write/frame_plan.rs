@@ -2,6 +2,7 @@
 
 use core::iter;
 
+use b2nd_chunk::Filter;
 use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
 use b2nd_serde::dtype::{self, Dtype};
 use b2nd_serde::{Layout, Meta, to_vec};
@@ -13,6 +14,7 @@ use crate::header::fields::HeaderField;
 use crate::header::flags::MAX_FILTERS;
 use crate::header::frame_header::MAX_HEADER_LEN;
 use crate::header::header_builder::{Compression, HeaderBuilder};
+use crate::header::header_rules::{MAX_PARAMETER, parameter};
 use crate::header::section::{ARRAY_NAME, ARRAY_NAMES, MAX_NAME_LEN, Section, SectionRules};
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
@@ -83,7 +85,7 @@ impl Plan {
         }
         let sizes = Sizes::new(&meta, item_size(&dtype, typesize)?)?;
         let can_be_nan = can_be_nan(&dtype, sizes.typesize);
-        check_compression(&compression)?;
+        check_compression(&compression, sizes.typesize)?;
         let metalayers = layers(metalayers, "metalayer", &ARRAY_NAMES)?;
         let vlmetalayers = layers(vlmetalayers, "vlmetalayer", &[])?;
         at_most(
@@ -217,7 +219,8 @@ fn item_size(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: Option<usize
     Err(Error::invalid_input(format_args!("an item has {size} bytes, but must have 1 to {MAX_BLOCKSIZE}")))
 }
 
-pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> {
+/// Checks the compression parameters of a frame whose items have `typesize` bytes.
+pub(crate) fn check_compression(compression: &Compression, typesize: u32) -> Result<(), Error> {
     let Compression { codec, level, ref filters, uses_dictionary, .. } = *compression;
     if level > MAX_LEVEL {
         return Err(Error::invalid_input(format_args!("level is {level}, but must be 0 to {MAX_LEVEL}")));
@@ -235,10 +238,21 @@ pub(crate) fn check_compression(compression: &Compression) -> Result<(), Error> 
         }
     }
     at_most(MAX_FILTERS.into(), filters.len(), "filters")?;
-    match filters.iter().find(|filter| filter.is_unknown()) {
-        Some(unknown) => Err(Error::invalid_input(format_args!("{unknown} is unknown"))),
-        None => Ok(()),
+    if let Some(unknown) = filters.iter().find(|filter| filter.is_unknown()) {
+        return Err(Error::invalid_input(format_args!("{unknown} is unknown")));
     }
+    let Some(&filter) = filters.iter().find(|&&filter| parameter(filter, typesize) > MAX_PARAMETER) else {
+        return Ok(());
+    };
+    let found = parameter(filter, typesize);
+    let stands_for = if filter.meta == 0 { "0, which stands for the item size " } else { "" };
+    let drops_bits = [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id].contains(&filter.id);
+    let advice = if drops_bits { "; give the number of bits to keep" } else { "" };
+    let name = Filter { meta: 0, ..filter };
+    Err(Error::invalid_input(format_args!(
+        "the parameter of the filter {name} is {stands_for}{found}, but python-blosc2 opens no frame with a parameter \
+         above {MAX_PARAMETER}{advice}"
+    )))
 }
 
 /// Checks the names of metalayers, and returns the names and bytes. If the encoding of a metalayer has failed, returns

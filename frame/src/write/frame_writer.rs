@@ -18,7 +18,8 @@ use crate::write::output::Output;
 ///
 /// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be given exactly once.
 /// The number, the length and the header of a chunk are checked before the chunk is written. After an error about a
-/// chunk, the frame is unchanged, and the chunk can be given again.
+/// chunk, the frame is unchanged, and the chunk can be given again. Only after a panic of the underlying writer, the
+/// frame cannot be finished: every later write returns an error.
 ///
 /// Chunks are not kept in memory. The index has an entry of 8 bytes for each chunk, and is in memory in pages of 2048
 /// entries. A page takes 16 KiB, and is allocated when the first chunk of the page is written.
@@ -35,7 +36,7 @@ use crate::write::output::Output;
 /// assert_eq!(error.to_string(), "chunk 1 has already been given, or filled");
 /// writer.write_uncompressed(0, &[1, 2])?;
 /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// assert_eq!(Check::default().run(&frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is a frame before `finish`"]

@@ -1,5 +1,6 @@
 //! The output of a new frame: a contiguous frame in one file, or a sparse frame with a file for each chunk.
 
+use core::mem;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -28,13 +29,7 @@ pub(crate) struct Output<W: Write> {
 #[derive(Debug)]
 enum WrittenChunks {
     /// The chunks are in the frame, after the header. `start` is the position of the frame in the writer.
-    Contiguous {
-        start: u64,
-        header_len: u64,
-        /// Whether the writer may be at another position than the end of the chunks, for example because a chunk was
-        /// written only in part. If so, the next write begins with a seek to the end of the chunks.
-        is_astray: bool,
-    },
+    Contiguous { start: u64, header_len: u64, position: Position },
     /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
     /// that C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a number above
     /// the total stored size of the chunks in bytes. If most chunks are special, this size is small, and the number of
@@ -47,6 +42,35 @@ enum WrittenChunks {
         /// Whether each file is synced when it is complete.
         is_synced: bool,
     },
+}
+
+/// The position of the writer of a contiguous frame.
+#[derive(Clone, Copy, Debug)]
+enum Position {
+    /// The end of the chunks.
+    EndOfChunks,
+    /// Another position, for example because a chunk was written only in part. The next write begins with a seek to the
+    /// end of the chunks.
+    Elsewhere,
+    /// A write is not over. If another call finds this value, the write has panicked. Then nobody knows which bytes of
+    /// the buffer have been written, so nothing more can be written.
+    Writing,
+}
+
+impl Position {
+    /// Begins a write at `end`, the end of the chunks. The caller sets the position when the write is over.
+    fn begin(&mut self, out: &mut impl Seek, end: u64) -> Result<(), Error> {
+        match mem::replace(self, Self::Writing) {
+            Self::EndOfChunks => Ok(()),
+            Self::Elsewhere => out.seek(SeekFrom::Start(end)).map(drop).map_err(|error| {
+                *self = Self::Elsewhere;
+                Error::writing(error)
+            }),
+            Self::Writing => {
+                Err(Error::invalid_input("an earlier write has panicked, so the frame cannot be finished"))
+            }
+        }
+    }
 }
 
 impl Output<NewFrame> {
@@ -89,7 +113,7 @@ impl Output<File> {
     /// Starts writing after the end of a contiguous frame. `len` is the length of the frame without its header.
     pub(crate) fn behind(file: File, header_len: u64, len: u64, path: PathBuf) -> Self {
         // The position of the file is not known, so the first write must seek.
-        let chunks = WrittenChunks::Contiguous { start: 0, header_len, is_astray: true };
+        let chunks = WrittenChunks::Contiguous { start: 0, header_len, position: Position::Elsewhere };
         Self { out: BufWriter::with_capacity(BUFFER, file), chunks, len, path: Some(path) }
     }
 }
@@ -121,9 +145,8 @@ impl<W: Write + Seek> Output<W> {
         trailer: &[u8],
         stop: &mut Stop<'_>,
     ) -> Result<(), Error> {
-        if let WrittenChunks::Contiguous { start, header_len, is_astray: true } = self.chunks {
-            let end = start.saturating_add(header_len).saturating_add(self.len);
-            self.out.seek(SeekFrom::Start(end)).map_err(Error::writing)?;
+        if let WrittenChunks::Contiguous { start, header_len, position } = &mut self.chunks {
+            position.begin(&mut self.out, start.saturating_add(*header_len).saturating_add(self.len))?;
         }
         index.write(&mut self.out, stop)?;
         self.out.write_all(trailer).map_err(Error::writing)
@@ -135,7 +158,7 @@ impl<W: Write + Seek> Output<W> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
         io::copy(&mut io::repeat(0).take(header_len), &mut out).map_err(Error::writing)?;
-        let chunks = WrittenChunks::Contiguous { start, header_len, is_astray: false };
+        let chunks = WrittenChunks::Contiguous { start, header_len, position: Position::EndOfChunks };
         Ok(Self { out, chunks, len: 0, path: None })
     }
 
@@ -147,13 +170,13 @@ impl<W: Write + Seek> Output<W> {
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
     ) -> Result<u64, Error> {
         let put = match &mut self.chunks {
-            WrittenChunks::Contiguous { start, header_len, is_astray } => {
+            WrittenChunks::Contiguous { start, header_len, position } => {
                 let end = start.saturating_add(*header_len).saturating_add(self.len);
-                let back = if *is_astray { self.out.seek(SeekFrom::Start(end)).map(drop) } else { Ok(()) };
-                *is_astray = true;
-                let written = back.map_err(Error::writing).and_then(|()| write(&mut self.out));
-                *is_astray = written.is_err();
-                written.map(|written| (self.len, written))
+                position.begin(&mut self.out, end).and_then(|()| {
+                    let written = write(&mut self.out);
+                    *position = if written.is_ok() { Position::EndOfChunks } else { Position::Elsewhere };
+                    written.map(|written| (self.len, written))
+                })
             }
             WrittenChunks::Sparse { directory, files, taken, next, is_synced } => {
                 create_file(directory, taken, next).and_then(|(mut file, path)| {

@@ -7,4 +7,6 @@ mod killed;
 mod killed_update;
 mod killed_writing;
 mod rewrite_stopped;
+#[cfg(feature = "compress")]
+mod update_bounds;
 mod writes;

@@ -13,7 +13,6 @@ use b2nd_frame::{
 use b2nd_lab::{copy, copy_tree, corpus, data, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
-use fs4::FileExt;
 
 use crate::{locked, refused};
 
@@ -92,12 +91,12 @@ fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
 
     // A preview returns the resulting frame. It writes nothing, and works although another process has the lock.
     let lock = File::create(folder.path().join("vlmetalayers.b2nd.b2lock")).unwrap();
-    FileExt::try_lock(&lock).unwrap();
+    File::try_lock(&lock).unwrap();
     let edit = frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor);
     let preview = edit.preview().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
     locked(edit.apply());
-    FileExt::unlock(&lock).unwrap();
+    File::unlock(&lock).unwrap();
     frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor).apply().unwrap();
     assert_eq!(counter(&folder.path().join("vlmetalayers.b2nd.b2lock")), 1, "one write");
 
@@ -443,7 +442,7 @@ fn a_frame_that_is_not_the_whole_file_is_left_alone() {
 
     let (_folder, path) = copy("tree.b2z");
     let before = fs::read(&path).unwrap();
-    let frames = b2nd_frame::zip_members(Cursor::new(&before)).unwrap();
+    let frames = b2nd_frame::zip_members(&before).unwrap();
     let member = frames.iter().find(|member| member.frame().is_some()).unwrap();
     let mut frame = Frame::read_at(File::open(&path).unwrap(), member.offset()).unwrap();
     let shape = frame.array().unwrap().unwrap().shape().to_vec();
@@ -482,7 +481,7 @@ fn the_lock_beside_a_frame_is_held_and_its_counter_raised() {
 
         // A writer or a reader in another process holds the lock.
         let before = fs::read(header_file(&path)).unwrap();
-        for take in [FileExt::try_lock, FileExt::try_lock_shared] {
+        for take in [File::try_lock, File::try_lock_shared] {
             let other = File::open(&lock).unwrap();
             take(&other).unwrap();
             assert_eq!(locked(frame.edit().shape(&shape).apply()), lock);
@@ -518,7 +517,7 @@ fn a_symbolic_link_does_not_lead_around_the_lock() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     fs::write(&lock, b"").unwrap();
     let other = File::open(&lock).unwrap();
-    FileExt::try_lock(&other).unwrap();
+    File::try_lock(&other).unwrap();
     for path in [&path, &link] {
         let held = locked(Frame::open(path).unwrap().edit().shape(&[4, 6]).apply());
         assert_eq!(held, fs::canonicalize(&lock).unwrap());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::io::{Seek, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
@@ -44,7 +44,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                findings(&mut Frame::read_at(Cursor::new(file), offset).unwrap())
+                findings(&Frame::read_at(file, offset).unwrap())
             }
         };
         for finding in &findings {
@@ -92,7 +92,7 @@ fn one_chunk_is_not_said_to_be_several() {
     let mut bytes = file("int32_3x5.b2nd");
     bytes[37] = 32;
     let says = |bytes, text: &str| {
-        let findings = findings(&mut opened(bytes));
+        let findings = findings(&opened(bytes));
         assert!(findings.iter().any(|finding| finding.message().contains(text)), "{findings:?}");
     };
     says(bytes, "enough for 1 chunk of 32 bytes, but the shape has 4 chunks, ");
@@ -109,7 +109,7 @@ fn blocks_whose_streams_cannot_be_of_one_length_are_found() {
     // 1003 bytes cannot be split into 7 equal streams.
     file[layer + 2] &= !0x10;
     file[layer + 3] = 7;
-    let findings = findings(&mut opened(file));
+    let findings = findings(&opened(file));
     assert_eq!(
         findings[0].message(),
         "the chunk of vlmetalayer note has blocks of 1003 bytes, which cannot be split into 7 streams of equal length"
@@ -124,7 +124,7 @@ fn an_index_with_the_filter_of_a_plugin_is_found() {
         // The index claims to be compressed, with this filter.
         file[index + 2] &= !2;
         file[index + 16] = filter;
-        let findings = findings(&mut opened(file));
+        let findings = findings(&opened(file));
         assert_eq!(findings[0].code(), FindingCode::DamagedIndex);
         let message = findings[0].message();
         assert!(message.ends_with("but must have none or a filter of C-Blosc2 itself"), "{message}");
@@ -138,7 +138,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
     for at in [461, 469, 477] {
         bytes[at..at + 8].copy_from_slice(&ZEROS.to_le_bytes());
     }
-    let findings = findings(&mut opened(bytes));
+    let findings = findings(&opened(bytes));
     let text = "only the first of 4 chunks is stored, and none from grid coordinate [0, 1] on";
     assert_eq!(
         (findings.len(), findings[0].code(), findings[0].message()),
@@ -149,7 +149,7 @@ fn the_first_chunk_that_is_not_stored_is_named() {
 #[test]
 fn a_typesize_is_lost_only_where_all_else_shows_another() {
     let codes = |file: Vec<u8>| {
-        let findings = findings(&mut opened(file));
+        let findings = findings(&opened(file));
         findings.iter().map(Finding::code).collect::<Vec<_>>()
     };
     assert_eq!(codes(with_items_of(1024, b"<U256", 1024)), []);
@@ -307,6 +307,7 @@ fn every_code_is_found_and_says_what_to_do() {
         FindingCode::ChunkDictionary,
         FindingCode::ChunkFilters,
         FindingCode::ChunkOverlap,
+        FindingCode::LostPage,
         FindingCode::UnclosedTable,
         FindingCode::UnownedBytes,
         FindingCode::ZipChecksum,
@@ -325,7 +326,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
     let [short, long] =
         [0, 1].map(|layer: usize| usize::try_from(trailer.vlmetalayers()[layer].offset()).unwrap());
     let check = |file: &[u8], depth| {
-        let report = Check::new(depth).run(&mut opened(file)).unwrap();
+        let report = Check::new(depth).run(&opened(file)).unwrap();
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
@@ -367,7 +368,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
 
 #[test]
 fn a_finding_is_serialized_as_the_command_prints_it() {
-    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header().findings;
+    let findings = Frame::read_at(with(&[(37, &[96])]), 0).unwrap().check_header().findings;
     let expected = serde_json::json!({
         "code": "interrupted-resize",
         "severity": "error",
@@ -457,8 +458,8 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
 fn what_is_found_names_the_place_and_the_numbers() {
     let mut lines = String::new();
     for (name, file, _) in cases() {
-        let findings = match Frame::read_at(Cursor::new(file), 0) {
-            Ok(mut frame) => findings(&mut frame),
+        let findings = match Frame::read_at(file, 0) {
+            Ok(frame) => findings(&frame),
             Err(error) => {
                 writeln!(
                     lines,
@@ -482,10 +483,10 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changing.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(
-        matches!(Check::default().run(&mut frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
+        matches!(Check::default().run(&frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
 }
@@ -496,12 +497,12 @@ fn a_long_header_is_compared_to_its_end() {
     let path = folder.path().join("long.b2frame");
     let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
     fs::write(&path, &bytes).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
-    assert_eq!(findings(&mut frame), []);
+    let frame = Frame::open(&path).unwrap();
+    assert_eq!(findings(&frame), []);
     for at in [100_000, 200_000] {
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        assert_eq!(Check::default().run(&frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
         bytes[at] ^= 1;
     }
 }
@@ -509,7 +510,7 @@ fn a_long_header_is_compared_to_its_end() {
 #[test]
 fn the_last_value_that_is_right_has_no_finding() {
     // 127 is the largest filter parameter with which python-blosc2 opens a frame.
-    let findings = |file| findings(&mut opened(file));
+    let findings = |file| findings(&opened(file));
     assert_eq!(findings(with(&[(79, &[127])])), []);
     assert_eq!(findings(with(&[(79, &[128])]))[0].expected(), Some(127));
     // In an array without items, chunksize must be -1, or the size that the chunks will have when the array grows.
@@ -525,7 +526,7 @@ fn the_last_value_that_is_right_has_no_finding() {
 #[test]
 fn a_dtype_that_is_not_known_has_numbers_if_its_format_is_not() {
     let numbers = |changes: &[(usize, &[u8])]| {
-        let findings = findings(&mut opened(with(changes)));
+        let findings = findings(&opened(with(changes)));
         let [finding] = &findings[..] else { panic!("{findings:?}") };
         (finding.code(), finding.expected(), finding.found())
     };

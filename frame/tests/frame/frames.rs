@@ -1,11 +1,13 @@
 //! Makes frames for the tests: changed frames, damaged frames, and frames of old formats.
 
 use std::fs;
-use std::io::Cursor;
 
 use crate::index_start;
-use b2nd_frame::{FindingCode, Frame};
+use std::io::Cursor;
+
+use b2nd_frame::{Filter, FindingCode, Frame, FrameBuilder};
 use b2nd_lab::{data, frame_of, offset_field};
+use b2nd_serde::{Meta, Shapes};
 
 /// Converts a current frame to a frame as C-Blosc2 2.0 beta 2 to 5 wrote it: without a block size in the header, and
 /// without an index of vlmetalayers.
@@ -82,6 +84,17 @@ pub(crate) fn changed(mut file: Vec<u8>, changes: &[(usize, &[u8])]) -> Vec<u8> 
     for &(at, bytes) in changes {
         file[at..at + bytes.len()].copy_from_slice(bytes);
     }
+    file
+}
+
+/// A frame with the filter bytedelta, whose parameter 0 stands for items of 300 bytes. `FrameBuilder` refuses it.
+fn bytedelta_of_large_items() -> Vec<u8> {
+    let meta = Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "|V300").unwrap();
+    let builder = FrameBuilder::new(meta).filters(&[Filter { meta: 100, ..Filter::BYTEDELTA }]);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.write_uncompressed(0, &[1; 600]).unwrap();
+    let mut file = writer.finish().unwrap().into_inner();
+    file[84] = 0;
     file
 }
 
@@ -231,7 +244,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let vlmetalayers = file("vlmetalayers.b2nd");
     // `in_trailer` changes bytes of this trailer. Below, it changes the number of vlmetalayers, or the offset, the
     // length, the name or the chunk of the first vlmetalayer.
-    let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&vlmetalayers, 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
     let in_trailer = |at: usize, bytes: &[u8]| changed(vlmetalayers.clone(), &[(at, bytes)]);
@@ -249,6 +262,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
         ("filter 16", with(&[(71, &[16])]), FindingCode::UnknownFilter),
         ("a parameter of a filter in use", with(&[(84, &[0x80])]), FindingCode::FilterParameter),
         ("a parameter of no filter", with(&[(79, &[0xff])]), FindingCode::FilterParameter),
+        ("bytedelta of items of 128 bytes", bytedelta_of_large_items(), FindingCode::FilterParameter),
         ("dtype that means nothing", with(&[(162, b"xyz")]), FindingCode::UnknownDtype),
         ("dtype format 1", with(&[(156, &[1])]), FindingCode::UnknownDtype),
         ("a sparse frame in a file", with(&[(26, &[1])]), FindingCode::FrameType),

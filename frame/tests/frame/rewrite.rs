@@ -12,7 +12,6 @@ use b2nd_frame::{
 };
 use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
-use fs4::FileExt;
 
 use crate::frames::{file, second_generation};
 use crate::{locked, refused};
@@ -166,12 +165,12 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
     for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
         let name = entry["file"].as_str().unwrap();
         let from = corpus.join(name);
-        let mut before = Frame::open(&from).unwrap();
+        let before = Frame::open(&from).unwrap();
         let folder = Folder::new();
         let to = folder.path("new");
         let given = before.array().unwrap().filter(|array| array.dtype().is_none());
         let given = given.map(|_| dtype_of(before.header().typesize));
-        let mut after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
+        let after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
             Ok(after) => after,
             Err(error) => {
                 assert_eq!(folder.names(), BTreeSet::new(), "{name}");
@@ -521,7 +520,7 @@ fn a_preview_is_what_comes_of_it_and_writes_nothing() {
     let folder = Folder::new();
     let path = folder.copy("uint16_6x8.caterva");
     let lock = File::create(folder.path("uint16_6x8.caterva.b2lock")).unwrap();
-    FileExt::try_lock(&lock).unwrap();
+    File::try_lock(&lock).unwrap();
     let before = folder.names();
     for to in [path.clone(), folder.path("new")] {
         let rewrite = || Rewrite::new(&path, &to).dtype("<u2");
@@ -530,11 +529,11 @@ fn a_preview_is_what_comes_of_it_and_writes_nothing() {
         assert_eq!(fs::read(&path).unwrap(), file("uint16_6x8.caterva"));
         assert_eq!(locked(rewrite().apply()), folder.path("uint16_6x8.caterva.b2lock"));
 
-        FileExt::unlock(&lock).unwrap();
+        File::unlock(&lock).unwrap();
         let after = Rewrite::new(folder.path("uint16_6x8.caterva"), folder.path("copy")).dtype("<u2").apply();
         assert_eq!(after.unwrap().header_bytes(), preview.header_bytes());
         fs::remove_file(folder.path("copy")).unwrap();
-        FileExt::try_lock(&lock).unwrap();
+        File::try_lock(&lock).unwrap();
     }
     let error = Rewrite::new(&path, folder.path("uint16_6x8.caterva.b2lock")).preview().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists);
@@ -843,12 +842,12 @@ fn the_lock_beside_a_frame_is_held_meanwhile() {
     // If a reader holds the lock, a rewrite in place is refused, but not one to another path. If a writer holds the
     // lock, both are refused.
     let reader = File::open(&lock).unwrap();
-    FileExt::try_lock_shared(&reader).unwrap();
+    File::try_lock_shared(&reader).unwrap();
     assert_eq!(locked(Rewrite::new(&path, &path).apply()), lock);
     Rewrite::new(&path, folder.path("copy")).apply().unwrap();
     drop(reader);
     let writer = File::open(&lock).unwrap();
-    FileExt::try_lock(&writer).unwrap();
+    File::try_lock(&writer).unwrap();
     assert_eq!(locked(Rewrite::new(&path, folder.path("copy 2")).apply()), lock);
     assert_eq!(counter(), once);
     assert_eq!(fs::read(&path).unwrap(), before);

@@ -8,9 +8,11 @@ use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+#[cfg(feature = "decompress")]
+use b2nd_frame::Array;
 use b2nd_frame::{
     Check, CheckDepth, Error, ErrorKind, Fill, Finding, FindingCode, Frame, FrameBuilder, Generation, Remedy,
-    Salvage, SalvageReport, Severity, SpecialValue, check,
+    Restored, Salvage, SalvageReport, Severity, SpecialValue, check,
 };
 use b2nd_lab::{chunk_of_zeros, copy, data};
 #[cfg(feature = "decompress")]
@@ -20,7 +22,7 @@ use b2nd_serde::{Meta, Shapes};
 use serde_json::json;
 
 use crate::frames::{damage, index_damage, oddities, second_generation};
-use crate::index_start;
+use crate::{Recording, index_start};
 
 /// The file of the array that most tests use. It has 3 x 5 items in 4 chunks of 2 x 3 items. Each chunk has 64 bytes,
 /// and chunk 0 begins at byte 165.
@@ -32,8 +34,8 @@ const CHUNKS: usize = 165;
 const CHUNK: usize = 64;
 const INDEX: usize = CHUNKS + 4 * CHUNK;
 
-fn of(bytes: Vec<u8>) -> Salvage<'static, Cursor<Vec<u8>>> {
-    Salvage::read_at(Cursor::new(bytes), 0).unwrap()
+fn of(bytes: Vec<u8>) -> Salvage<'static, Vec<u8>> {
+    Salvage::read_at(bytes, 0).unwrap()
 }
 
 /// Salvages a frame of these bytes, and returns the bytes of the new file and the report. Asserts that a preview gives
@@ -78,7 +80,7 @@ fn vlmetalayers_of_an_array_that_was_made_in_memory_are_kept() {
     let (new, report) = saved(&file, folder.path()).unwrap();
     assert_eq!((report.lost_metalayers.len(), report.restored.len()), (0, 0), "{report:?}");
     let values = |file: Vec<u8>| {
-        let trailer = Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap();
+        let trailer = Frame::read_at(file, 0).unwrap().trailer().unwrap();
         trailer.vlmetalayers().iter().map(|layer| layer.value().unwrap().to_vec()).collect::<Vec<_>>()
     };
     assert_eq!(values(new), values(file));
@@ -123,8 +125,9 @@ fn each_code_that_a_salvage_mends_is_mended() {
     let with_remedy = FindingCode::ALL.iter().filter(|code| code.remedy() == Some(Remedy::Salvage));
     let mut left: BTreeSet<FindingCode> = with_remedy.copied().collect();
     left.retain(|code| !mended.contains(code));
-    // These codes are about chunks and chunk files. The tests below cover them.
+    // The tests below cover these codes.
     let below = [
+        FindingCode::TooLong,
         FindingCode::ChunkHeader,
         FindingCode::ChunkDictionary,
         FindingCode::ChunkData,
@@ -132,6 +135,42 @@ fn each_code_that_a_salvage_mends_is_mended() {
         FindingCode::ChunkFile,
     ];
     assert_eq!(left, below.into());
+}
+
+/// If the table says that no operation repairs a frame with this code, a salvage must not repair it either.
+#[test]
+fn no_code_that_a_salvage_mends_lacks_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("damaged.b2nd"), folder.path().join("saved.b2nd"));
+    for (name, file, code) in damage().into_iter().chain(oddities()).chain(index_damage()) {
+        // A salvage does not write bytes that readers ignore. They need no remedy.
+        if code.remedy().is_some() || code == FindingCode::IgnoredBytes {
+            continue;
+        }
+        fs::write(&from, &file).unwrap();
+        if Salvage::open(&from).unwrap().apply(&to).is_ok() {
+            let codes =
+                |path: &Path| check(path).unwrap().findings.iter().map(Finding::code).collect::<Vec<_>>();
+            assert!(codes(&to).contains(&code) || !codes(&from).contains(&code), "{name}: {code}");
+            fs::remove_file(&to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_header_length_that_is_too_long_to_read_is_restored() {
+    const MAX_HEADER_LEN: u32 = 1 << 26;
+    let (_folder, path) = copy("int32_3x5.b2nd");
+    let mut file = small();
+    // The frame must be longer than the header, so the file ends with zeros.
+    file[11..15].copy_from_slice(&(MAX_HEADER_LEN + 1).to_be_bytes());
+    file[16..24].copy_from_slice(&u64::from(MAX_HEADER_LEN + 100).to_be_bytes());
+    fs::write(&path, file).unwrap();
+    fs::File::options().write(true).open(&path).unwrap().set_len(u64::from(MAX_HEADER_LEN) + 100).unwrap();
+    assert_eq!(errors(&path), [FindingCode::TooLong]);
+    let new = path.with_file_name("new.b2nd");
+    let (_, report) = Salvage::open(&path).unwrap().apply(&new).unwrap();
+    assert_eq!((&*said(&report)[0], errors(&new)), ("header_len was 67108865, and is 165", vec![]));
 }
 
 #[test]
@@ -181,7 +220,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
             let Ok((new, report)) = saved(&file, folder.path()) else { panic!("chunk {chunk}, byte {byte}") };
             let lost: Vec<u64> = report.lost.iter().map(|range| range.first).collect();
             assert!(lost.is_empty() || lost == [chunk as u64], "chunk {chunk}, byte {byte}: {report:?}");
-            let mut frame = Frame::read_at(Cursor::new(new), 0).unwrap();
+            let frame = Frame::read_at(new, 0).unwrap();
             let has_note = frame.trailer().unwrap().vlmetalayer("b2nd_salvage").is_some();
             assert_eq!(has_note, !lost.is_empty());
             let mut chunks = frame.chunks().unwrap();
@@ -232,12 +271,12 @@ fn the_flag_of_a_dictionary_is_cleared_where_the_data_is_not_compressed() {
     assert_eq!((said(&report), report.lost), (vec![format!("chunk 1: {why}")], vec![]));
     assert_eq!(fs::read(to.join("00000001.chunk")).unwrap(), stored);
     let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
-    let trailer = Frame::read_at(Cursor::new(&file), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&file, 0).unwrap().trailer().unwrap();
     let (value, at) = (trailer.vlmetalayers()[0].value().unwrap(), trailer.vlmetalayers()[0].offset());
     file[usize::try_from(at).unwrap() + 31] |= 1;
     let (new, report) = saved(&file, folder.path()).unwrap();
     assert_eq!(said(&report), [format!("vlmetalayer unit: {why}")]);
-    let trailer = Frame::read_at(Cursor::new(&new), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&new, 0).unwrap().trailer().unwrap();
     assert_eq!(trailer.vlmetalayers()[0].value().unwrap(), value);
     assert!(report.is_whole(), "{report:?}");
 }
@@ -256,7 +295,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     file[CHUNKS + 3 * CHUNK + 2] = 0;
     let (mut again, _) = saved(&file, folder.path()).unwrap();
     let note = |file: &[u8]| -> Note {
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
     assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
@@ -278,7 +317,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
 fn with_vlmetalayer(name: &str, chunk: &[u8]) -> Vec<u8> {
     const TRAILER: usize = 485;
     let other = frame_of(&[], &[(name, chunk)]);
-    let trailer = Frame::read_at(Cursor::new(&other), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&other, 0).unwrap().trailer().unwrap();
     let mut file = [&small()[..TRAILER], trailer.bytes()].concat();
     let frame_len = file.len() as u64;
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
@@ -295,7 +334,7 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let mut damaged = small();
     damaged[CHUNKS + 3 * CHUNK + 2] = 0;
     let note = |file: &[u8]| {
-        let trailer = Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap();
+        let trailer = Frame::read_at(file, 0).unwrap().trailer().unwrap();
         trailer.vlmetalayers().iter().map(|layer| layer.value().unwrap().into_owned()).collect::<Vec<_>>()
     };
     let (new, _) = saved(&damaged, folder.path()).unwrap();
@@ -392,7 +431,7 @@ fn damaged_bytes_between_chunks_stand_for_the_chunks_that_are_lost_there() {
         }
         file.truncate(end);
         assert_eq!(of(file.clone()).preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
-        let (mut frame, report) = of(file).assume_order().apply(&to).unwrap();
+        let (frame, report) = of(file).assume_order().apply(&to).unwrap();
         assert_eq!(lost(&report), expected);
         let mut chunks = frame.chunks().unwrap();
         for number in (0..4).filter(|number| !expected.contains(number)) {
@@ -468,6 +507,65 @@ fn a_sparse_frame_stays_sparse_and_loses_the_chunks_without_a_file() {
 
 /// A contiguous frame is salvaged as a contiguous frame, even if its file has the name of the header file of a sparse
 /// frame.
+#[test]
+fn a_sparse_frame_without_its_index_file_is_saved_if_the_array_is_given_and_the_order_assumed() {
+    for is_missing in [true, false] {
+        let (folder, path) = copy("sparse.b2nd");
+        let index = path.join("chunks.b2frame");
+        fs::remove_file(&index).unwrap();
+        if !is_missing {
+            fs::write(index, []).unwrap();
+        }
+        let salvage = || Salvage::open(&path).unwrap();
+        let error = salvage().assume_order().shape(&[6, 8]).preview().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ArrayUnknown);
+        let message = "chunks.b2frame is missing or empty: give the shape, chunk shape, block shape and dtype of the array";
+        assert_eq!(error.to_string(), message);
+        let given = || salvage().shape(&[6, 8]).chunkshape(&[4, 5]).blockshape(&[2, 3]).dtype(">u2");
+        assert_eq!(given().preview().unwrap_err().kind(), ErrorKind::OrderUnknown);
+        let to = folder.path().join("saved.b2nd");
+        let (_, report) = given().assume_order().apply(&to).unwrap();
+        assert_eq!(errors(&to), []);
+        assert_eq!((report.restored[0].clone(), report.lost_count()), (Restored::HeaderFile, 0));
+        assert!(report.assumed_order.is_some() && report.found_damage());
+        #[cfg(feature = "decompress")]
+        assert_eq!(
+            Array::open(&to).unwrap().whole().read().unwrap(),
+            Array::open(data().join("sparse.b2nd")).unwrap().whole().read().unwrap()
+        );
+
+        // Without a chunk file, the directory is no frame.
+        for number in 0..4 {
+            fs::remove_file(path.join(format!("{number:08X}.chunk"))).unwrap();
+        }
+        if is_missing {
+            assert_eq!(Salvage::open(&path).unwrap_err().kind(), ErrorKind::Io);
+        } else {
+            assert!(given().assume_order().preview().is_err());
+        }
+    }
+}
+
+/// A value that expands too much is no damage.
+#[test]
+#[cfg(feature = "compress")]
+fn a_vlmetalayer_that_is_too_long_to_decompress_is_kept_as_its_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = [&[0xc6, 1, 0x12, 0xa8, 0x80][..], &vec![0; 18_000_000]].concat();
+    let mut chunk = Vec::new();
+    let mut params = b2nd_chunk::CParams::new(1);
+    params.codec = b2nd_chunk::Codec::BLOSCLZ;
+    b2nd_chunk::Compressor::new(params).unwrap().compress_into(&value, &mut chunk).unwrap();
+    let file = with_vlmetalayer("thumb", &chunk);
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!((report.is_whole(), report.found_damage()), (true, false), "{report:?}");
+    let [note] = &report.unverified_metalayers[..] else { panic!("{report:?}") };
+    assert_eq!(note.name, "thumb");
+    assert!(note.why.starts_with("the value has 18000005 bytes, but a chunk of "), "{}", note.why);
+    let trailer = Frame::read_at(Cursor::new(new), 0).unwrap().trailer().unwrap();
+    assert!(trailer.vlmetalayer("thumb").unwrap().chunk() == chunk);
+}
+
 #[test]
 fn a_contiguous_frame_that_is_named_as_the_file_of_a_sparse_one_is_saved() {
     let folder = tempfile::tempdir().unwrap();
@@ -641,7 +739,7 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     // The chunks of the first file are not compressed. The chunks of the second file are compressed with LZ4.
     let lz4 = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     for (file, unverified) in [(small(), 4), (lz4, 1)] {
-        let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let frame = Frame::read_at(&file, 0).unwrap();
         let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
         let expected: Vec<_> =
             entries.iter().map(|entry| frame.chunks().unwrap().compressed(entry).unwrap()).collect();
@@ -650,7 +748,7 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
             let mut damaged = file.clone();
             damaged[usize::try_from(start).unwrap() + at] ^= 0x41;
             let to = folder.path().join("new.b2nd");
-            let (mut new, report) = of(damaged).apply(&to).unwrap();
+            let (new, report) = of(damaged).apply(&to).unwrap();
             assert!(report.is_whole(), "byte {at} of {entry:?}: {report:?}");
             assert_eq!(report.unverified_count(), unverified, "byte {at} of {entry:?}: {report:?}");
             assert_eq!(report.restored.len(), 1, "byte {at} of {entry:?}: {report:?}");
@@ -731,7 +829,7 @@ fn a_restored_chunk_casts_no_doubt_on_special_ones() {
 fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let frame = Frame::read_at(&file, 0).unwrap();
     let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
     let b2nd_frame::ChunkPlace::Frame(start) = entries[1].place else { panic!("a chunk in a file") };
     let filters = usize::try_from(start).unwrap() + 16;
@@ -742,7 +840,7 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         let (_, report) = of(damaged).apply(&to).unwrap();
         assert!(report.restored[0].to_string().starts_with("chunk 1: filter "), "{report:?}");
         assert_eq!((report.unverified[0].first, report.unverified_count()), (1, 1));
-        let mut new = Frame::open(&to).unwrap();
+        let new = Frame::open(&to).unwrap();
         let mut chunks = new.chunks().unwrap();
         let entry = chunks.get(1).unwrap().unwrap();
         let old = frame.chunks().unwrap().compressed(&entries[1]).unwrap();
@@ -847,7 +945,7 @@ fn the_index_of_another_frame_in_the_file_is_not_taken() {
     let index = index_start(&first);
     first.truncate(index);
     let file = [&b"other bytes"[..], &first, &second].concat();
-    let salvage = || Salvage::read_at(Cursor::new(file.clone()), 11).unwrap();
+    let salvage = || Salvage::read_at(file.clone(), 11).unwrap();
     let error = salvage().apply(folder.path().join("new.b2nd")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OrderUnknown, "{error}");
     let to = folder.path().join("new.b2nd");
@@ -864,7 +962,7 @@ fn the_metalayer_of_another_frame_in_the_file_is_not_taken() {
     let header_len = Frame::parse(&first).unwrap().header().header_len;
     first[87..header_len].fill(0xff);
     let file = [first, second].concat();
-    let salvage = Salvage::read_at(Cursor::new(file), 0).unwrap().assume_order();
+    let salvage = Salvage::read_at(file, 0).unwrap().assume_order();
     let error = salvage.apply(folder.path().join("new.b2nd")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ArrayUnknown, "{error}");
 }
@@ -915,19 +1013,6 @@ fn the_length_of_the_frame_that_was_wrong_is_reported_as_it_was() {
 
 #[test]
 fn bytes_that_look_like_chunks_are_searched_once() {
-    struct Counting(Cursor<Vec<u8>>, std::rc::Rc<std::cell::Cell<u64>>);
-    impl std::io::Read for Counting {
-        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-            let read = self.0.read(buffer)?;
-            self.1.set(self.1.get() + read as u64);
-            Ok(read)
-        }
-    }
-    impl std::io::Seek for Counting {
-        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
-            self.0.seek(to)
-        }
-    }
     let mut file = array(&[0, 1, 2, 3]);
     let header_len = Frame::parse(&file).unwrap().header().header_len;
     file.truncate(header_len);
@@ -935,12 +1020,42 @@ fn bytes_that_look_like_chunks_are_searched_once() {
     while file.len() < 200_000 {
         file.extend([1, 64, 0, 0, 0, 64, 0, 0, 0]);
     }
-    let read = std::rc::Rc::default();
-    let length = file.len() as u64;
-    let salvage = Salvage::read_at(Counting(Cursor::new(file), std::rc::Rc::clone(&read)), 0).unwrap();
+    let recording = Recording::new(file);
+    let salvage = Salvage::read_at(&recording, 0).unwrap();
     assert!(salvage.assume_order().preview().is_err());
+    let (read, length): (usize, _) = (recording.lengths().iter().sum(), recording.file.len());
     // The salvage may read a chunk header of 32 bytes at each of these repetitions of 9 bytes. Together, these reads
     // are less than 4 times the length of the file. The limit of 10 times leaves room for a few more reads of the whole
     // file.
-    assert!(read.get() < 10 * length, "{} bytes of {length}", read.get());
+    assert!(read < 10 * length, "{read} bytes of {length}");
+}
+
+/// Changes each byte of the header, the chunk index and the trailer. If a check finds an error, or a warning that a
+/// salvage mends, the salvage must report damage.
+#[test]
+fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage() {
+    for name in ["vlmetalayers.b2nd", "empty.b2nd", "peers/made_in_memory.b2nd", "sparse.b2nd"] {
+        let (_folder, path) = copy(name);
+        let changed = b2nd_lab::header_file(&path);
+        let good = fs::read(&changed).unwrap();
+        let findings = || match Frame::open(&path) {
+            Ok(frame) => Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap().findings,
+            Err(error) => vec![error.finding().unwrap().clone()],
+        };
+        assert!(!Salvage::open(&path).unwrap().preview().unwrap().found_damage());
+        for at in 0..good.len() {
+            for mask in [1, 0x80, 0xff] {
+                let mut file = good.clone();
+                file[at] ^= mask;
+                fs::write(&changed, file).unwrap();
+                let is_damage = |finding: &Finding| {
+                    finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage)
+                };
+                let findings = findings();
+                let Some(damage) = findings.iter().find(|finding| is_damage(finding)) else { continue };
+                let Ok(report) = Salvage::open(&path).unwrap().preview() else { continue };
+                assert!(report.found_damage(), "{name}, byte {at} ^ {mask:#x}: {damage}");
+            }
+        }
+    }
 }

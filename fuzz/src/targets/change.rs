@@ -1,17 +1,21 @@
 //! Changes contiguous and sparse frames on disk in every way. An accepted change adds no error to a frame. A refused
-//! change leaves all files as they were.
+//! change leaves all files as they were. After each commit of an `ArrayUpdate`, the array has the content of a model.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, Rewrite, Severity, check};
+use b2nd_frame::{
+    ArrayUpdate, Check, CheckDepth, Error, ErrorKind, Filter, FindingCode, Frame, Rewrite, Severity,
+    Vlmetalayer, check,
+};
 
 use crate::choices::Choices;
 use crate::{folder, root, seeds};
 
-const COUNT: usize = 16;
+const COUNT: usize = 64;
 
 /// New dtypes, as texts of several lengths. The last text is not a valid dtype.
 const DTYPES: [&str; 9] =
@@ -24,12 +28,18 @@ static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 });
 
 pub fn seeds() -> Vec<Vec<u8>> {
-    seeds::choices(COUNT, &seeds::frames())
+    let mut seeds = seeds::choices(COUNT, &seeds::frames());
+    // For each frame, there is also a history of commits.
+    seeds.extend(seeds::choices(COUNT, &seeds::frames()).into_iter().map(|mut seed| {
+        seed.splice(..2, [0, 4]);
+        seed
+    }));
+    seeds
 }
 
 /// The codes of all errors that a check of a frame finds, or `None` if the frame cannot be opened.
 fn errors(path: &Path, depth: CheckDepth) -> Option<BTreeSet<&'static str>> {
-    let report = Check::new(depth).run(&mut Frame::open(path).ok()?).expect("files that nobody writes");
+    let report = Check::new(depth).run(&Frame::open(path).ok()?).expect("files that nobody writes");
     let errors = report.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     Some(errors.map(|finding| finding.code().name()).collect())
 }
@@ -79,8 +89,9 @@ pub fn run(data: &[u8]) {
         assert!(Rewrite::new(&path, folder.path().join("new")).apply().is_err());
         return;
     };
-    match choices.below(4) {
+    match choices.below(8) {
         0 | 1 => edit(&mut choices, frame, &file),
+        4.. => update(&mut choices, &path),
         _ => rewrite(&mut choices, &frame, &path, folder.path()),
     }
 }
@@ -169,12 +180,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     assert_eq!(errors(&new, CheckDepth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");
 
     // Other metalayers and the vlmetalayers are unchanged.
-    let other = |name: &str| !["b2nd", "caterva"].contains(&name);
-    let others = |frame: &Frame<fs::File>| -> Vec<(String, Vec<u8>)> {
-        let others = frame.metalayers().iter().filter(|layer| other(layer.name()));
-        others.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect()
-    };
-    assert_eq!(others(frame), others(&made));
+    assert_eq!(metalayers(frame), metalayers(&made));
     if was.contains(FindingCode::Truncated.name()) {
         return;
     }
@@ -198,13 +204,254 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     }
 }
 
+/// The most bytes of the items of a model, and of one of its chunks.
+const MOST: i64 = 1 << 15;
+
+/// The most items of an append, and of an array after a resize.
+const MOST_NEW: u64 = 1 << 14;
+
+/// The content that an array should have.
+struct Model {
+    shape: Vec<i64>,
+    typesize: usize,
+    /// `None` if the items cannot be read, are too many, or are changed by a filter.
+    items: Option<Vec<u8>>,
+    /// The name of each vlmetalayer, with the bytes of its chunk, or with the value that was set.
+    vlmetalayers: Vec<(String, Result<Vec<u8>, u32>)>,
+    /// All metalayers but the array's.
+    metalayers: Vec<(String, Vec<u8>)>,
+    /// The errors at the beginning.
+    errors: BTreeSet<&'static str>,
+}
+
+fn is_array(name: &str) -> bool {
+    ["b2nd", "caterva"].contains(&name)
+}
+
+fn metalayers(frame: &Frame<fs::File>) -> Vec<(String, Vec<u8>)> {
+    let others = frame.metalayers().iter().filter(|layer| !is_array(layer.name()));
+    others.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect()
+}
+
+fn whole(shape: &[i64]) -> Vec<Range<u64>> {
+    shape.iter().map(|&items| 0..items.unsigned_abs()).collect()
+}
+
+/// The positions in C order of all items of a region, or `None` for those outside the shape.
+fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
+    // The other dimensions can have any length.
+    if region.iter().any(Range::is_empty) {
+        return Vec::new();
+    }
+    region.iter().zip(shape).fold(vec![Some(0)], |starts, (range, &items)| {
+        let position = |start: Option<usize>, at: u64| {
+            let items = usize::try_from(items).expect("a small array");
+            let at = usize::try_from(at).ok().filter(|&at| at < items)?;
+            Some(start? * items + at)
+        };
+        starts.iter().flat_map(|&start| range.clone().map(move |at| position(start, at))).collect()
+    })
+}
+
+impl Model {
+    /// The model of the array at a path, which `ArrayUpdate` opens.
+    fn of(path: &Path) -> Self {
+        let errors = errors(path, CheckDepth::ChunkData).expect("an opened frame");
+        let mut frame = Frame::open(path).expect("an opened frame");
+        let shape = frame.array().expect("an array").expect("an array").shape().to_vec();
+        let header = frame.header();
+        let (typesize, nbytes, chunksize) = (header.typesize, header.nbytes, header.chunksize);
+        let is_small = nbytes <= MOST && i64::from(chunksize) <= MOST && i64::from(typesize) <= 256;
+        // These filters change items.
+        let inexact = [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id];
+        let is_exact = header.filters.iter().all(|filter| !inexact.contains(&filter.id));
+        let items = Some(()).filter(|()| is_small && is_exact).and_then(|()| frame.whole().read().ok());
+        let trailer = frame.trailer().expect("a checked trailer");
+        let others = trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived());
+        Self {
+            shape,
+            typesize: usize::try_from(typesize).expect("a checked size"),
+            items,
+            vlmetalayers: others.map(|layer| (layer.name().to_owned(), Ok(layer.chunk().to_vec()))).collect(),
+            metalayers: metalayers(&frame),
+            errors,
+        }
+    }
+
+    /// The items of another shape. Those outside the shape of the model are zeros.
+    fn resized(&self, shape: &[i64]) -> Option<Vec<u8>> {
+        let size = self.typesize;
+        let items = self.items.as_ref()?;
+        let item = |at: Option<usize>| at.map_or(vec![0; size], |at| items[at * size..][..size].to_vec());
+        Some(positions(&self.shape, &whole(shape)).into_iter().flat_map(item).collect())
+    }
+
+    fn write(&mut self, region: &[Range<u64>], new: &[u8]) {
+        let Some(items) = &mut self.items else { return };
+        for (at, item) in positions(&self.shape, region).into_iter().zip(new.chunks(self.typesize)) {
+            let at = at.expect("a region of the array") * self.typesize;
+            items[at..at + self.typesize].copy_from_slice(item);
+        }
+    }
+
+    /// Asserts that the array at a path has the content of the model.
+    fn check(&self, path: &Path) {
+        let mut frame = Frame::open(path).expect("a frame after a commit");
+        let array = frame.array().expect("an array").expect("an array");
+        assert_eq!(array.shape(), self.shape);
+        if let Some(items) = &self.items {
+            let found = frame.whole().read().expect("items after a commit");
+            let other = found.iter().zip(items).position(|(found, expected)| found != expected);
+            assert_eq!((found.len(), other), (items.len(), None), "other items in shape {:?}", self.shape);
+        }
+        assert_eq!(metalayers(&frame), self.metalayers);
+        let trailer = frame.trailer().expect("a trailer after a commit");
+        let has = |layer: &Vlmetalayer, (name, value): &(String, Result<Vec<u8>, u32>)| {
+            layer.name() == name
+                && match value {
+                    Ok(chunk) => layer.chunk() == chunk,
+                    Err(value) => layer.decode::<u32>().is_ok_and(|found| found == *value),
+                }
+        };
+        let others: Vec<_> = trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()).collect();
+        assert_eq!(others.len(), self.vlmetalayers.len());
+        for expected in &self.vlmetalayers {
+            assert!(others.iter().any(|layer| has(layer, expected)), "another vlmetalayer: {expected:?}");
+        }
+        let mut now = errors(path, CheckDepth::ChunkData).expect("an opened frame");
+        // Which errors a damaged chunk has also depends on the bytes after it.
+        let is_of_chunk = |code: &&str| code.starts_with("chunk-");
+        now.retain(|code| !is_of_chunk(code) || !self.errors.iter().any(|code| is_of_chunk(code)));
+        assert!(now.is_subset(&self.errors), "{now:?} after a commit, before {:?}", self.errors);
+    }
+}
+
+/// Makes some commits.
+fn update(choices: &mut Choices<'_>, path: &Path) {
+    let before = contents(path);
+    let Ok(mut update) = ArrayUpdate::open(path) else {
+        assert_eq!(contents(path), before);
+        return;
+    };
+    let mut model = Model::of(path);
+    for _ in 0..3 {
+        let before = contents(path);
+        for _ in 0..choices.below(4) {
+            if change(choices, &mut update, &mut model).is_err() {
+                assert_eq!(update.meta().shape(), model.shape, "a refused change");
+            }
+        }
+        if choices.below(8) == 0 {
+            // Changes that are not committed are lost.
+            drop(update);
+            assert_eq!(contents(path), before);
+            update = ArrayUpdate::open(path).expect("as before");
+            model = Model { errors: model.errors, ..Model::of(path) };
+            continue;
+        }
+        if let Err(error) = update.flush() {
+            assert_ne!(error.kind(), ErrorKind::Changing, "{error}: {:?}", error.finding());
+            assert_eq!(contents(path), before, "{error}");
+            return;
+        }
+        assert_eq!(
+            contents(path.parent().expect("a folder"))
+                .iter()
+                .filter(|(name, _)| name.contains(".tmp"))
+                .count(),
+            0
+        );
+        model.check(path);
+    }
+}
+
+/// Makes a change of an array and of its model.
+fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model) -> Result<(), Error> {
+    let (shape, size) = (model.shape.clone(), model.typesize);
+    let what = choices.below(8);
+    let value = choices.byte();
+    let count = |region: &[Range<u64>]| {
+        region.iter().fold(1, |count: u64, range| count.saturating_mul(range.end - range.start))
+    };
+    let bytes = |region: &[Range<u64>]| {
+        let count = usize::try_from(count(region)).expect("few items") * size;
+        // Equal bytes become a special chunk.
+        (0..count)
+            .map(|at| if value & 1 == 0 { value } else { (at % 251) as u8 ^ value })
+            .collect::<Vec<u8>>()
+    };
+    // The items are changed only if the model has them.
+    match what {
+        0..3 if model.items.is_some() => {
+            let part = |&items: &i64| {
+                let items = items.unsigned_abs();
+                let start = choices.below(256) as u64 % (items + 1);
+                start..start + choices.below(256) as u64 % (items + 1 - start)
+            };
+            let region: Vec<_> = shape.iter().map(part).collect();
+            let items = bytes(&region);
+            update.write(&region, &items)?;
+            model.write(&region, &items);
+        }
+        3 | 4 if model.items.is_some() && !shape.is_empty() => {
+            let axis = choices.below(shape.len());
+            let mut region = whole(&shape);
+            region[axis] = region[axis].end..region[axis].end + choices.below(4) as u64;
+            // If the array has no items, its other dimensions can have any length.
+            if !(1..=MOST_NEW).contains(&count(&region)) {
+                return Ok(());
+            }
+            let items = bytes(&region);
+            update.append(axis, &items)?;
+            let mut longer = shape;
+            longer[axis] = i64::try_from(region[axis].end).expect("a small array");
+            (model.items, model.shape) = (model.resized(&longer), longer);
+            model.write(&region, &items);
+        }
+        5 if model.items.is_some() => {
+            let other = |&items: &i64| items.saturating_add([-3, -1, 0, 1, 2][choices.below(5)]).max(0);
+            let other: Vec<_> = shape.iter().map(other).collect();
+            if count(&whole(&other)) > MOST_NEW {
+                return Ok(());
+            }
+            update.resize(&other)?;
+            (model.items, model.shape) = (model.resized(&other), other);
+        }
+        6 => {
+            let name = choices.one(&["a", "b", "unit", "blosc2_test"]);
+            update.set_vlmetalayer(name, &u32::from(value))?;
+            let new = Err(u32::from(value));
+            match model.vlmetalayers.iter_mut().find(|(other, _)| other == name) {
+                Some((_, old)) => *old = new,
+                None => model.vlmetalayers.push((name.into(), new)),
+            }
+        }
+        _ => {
+            let names = model.vlmetalayers.iter().map(|(name, _)| name.clone());
+            let names: Vec<String> = names.chain(["none".into()]).collect();
+            let name = &names[choices.below(names.len())];
+            // A name that is not UTF-8 or has a NUL cannot be given.
+            if update.remove_vlmetalayer(name) {
+                let before = model.vlmetalayers.len();
+                model.vlmetalayers.retain(|(other, _)| other != name);
+                assert_eq!(
+                    model.vlmetalayers.len() + 1,
+                    before,
+                    "another vlmetalayer than {name} is removed"
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
     if path.is_dir() { files(path) } else { vec![(String::new(), fs::read(path).expect("a file"))] }
 }
 
 /// The header of each chunk, or the value of a chunk without a header.
 fn chunks(path: &Path) -> Vec<String> {
-    let mut frame = Frame::open(path).expect("a written frame");
+    let frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =
         frame.chunks().expect("a written index").collect::<Result<_, _>>().expect("a written index");
     let mut chunks = frame.chunks().expect("a written index");

@@ -1,6 +1,8 @@
 //! Reads metalayers as several Rust types. If a type can read the bytes, it writes the same bytes.
 
-use b2nd_serde::{ErrorKind, Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec};
+use b2nd_serde::{
+    ErrorKind, Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec,
+};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 

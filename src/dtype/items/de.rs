@@ -8,8 +8,8 @@ use serde::forward_to_deserialize_any;
 
 use super::error::ItemError;
 use super::float16;
-use super::plan::{Fields, Form, Parts, Plan};
-use crate::de::{transparent, tuple_struct};
+use super::plan::{Fields, Parts, Plan, Storage};
+use crate::macros::deserialize_through;
 
 type Result<T, E = ItemError> = core::result::Result<T, E>;
 
@@ -33,7 +33,7 @@ macro_rules! number {
 
 /// The kind of value that a Rust type requests. All widths of integers are one kind, and so are all widths of floats.
 #[derive(Clone, Copy)]
-enum Takes {
+enum RequestedKind {
     Integer,
     Float,
     Text,
@@ -47,14 +47,14 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
     fn other<V: Visitor<'de>>(
         plan: &'p mut Plan<'d>,
         bytes: &'de [u8],
-        takes: Takes,
+        requested: RequestedKind,
         visitor: V,
     ) -> Result<V::Value> {
         let part = Self { plan, bytes };
-        match (takes, &part.plan.form) {
-            (Takes::Integer, Form::Int(_) | Form::Uint(_))
-            | (Takes::Float, Form::Float16 | Form::Float32)
-            | (Takes::Text, Form::Text) => part.deserialize_any(visitor),
+        match (requested, &part.plan.storage) {
+            (RequestedKind::Integer, Storage::Int(_) | Storage::Uint(_))
+            | (RequestedKind::Float, Storage::Float16 | Storage::Float32)
+            | (RequestedKind::Text, Storage::Text) => part.deserialize_any(visitor),
             _ => part.plan.mismatch(&visitor as &dyn Expected),
         }
     }
@@ -119,15 +119,15 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 }
 
 macro_rules! numbers {
-    ($($method:ident $visit:ident $type:ident $form:pat, $takes:ident;)*) => {
+    ($($method:ident $visit:ident $type:ident $storage:pat, $requested:ident;)*) => {
         $(
             // Inlined into the visitor of a struct. So if a field has the same type in the dtype, reading the field
             // takes only a few comparisons and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-                match self.plan.form {
-                    $form => visitor.$visit(number!(self.bytes, self.plan, $type)),
-                    _ => Self::other(self.plan, self.bytes, Takes::$takes, visitor),
+                match self.plan.storage {
+                    $storage => visitor.$visit(number!(self.bytes, self.plan, $type)),
+                    _ => Self::other(self.plan, self.bytes, RequestedKind::$requested, visitor),
                 }
             }
         )*
@@ -138,49 +138,49 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     type Error = ItemError;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
+        match self.plan.storage {
             // Any byte but 0 is true, as in NumPy.
-            Form::Bool => visitor.visit_bool(number!(self.bytes, self.plan, u8) != 0),
-            Form::Int(1) => self.deserialize_i8(visitor),
-            Form::Int(2) => self.deserialize_i16(visitor),
-            Form::Int(4) => self.deserialize_i32(visitor),
-            Form::Int(_) => self.deserialize_i64(visitor),
-            Form::Uint(1) => self.deserialize_u8(visitor),
-            Form::Uint(2) => self.deserialize_u16(visitor),
-            Form::Uint(4) => self.deserialize_u32(visitor),
-            Form::Uint(_) => self.deserialize_u64(visitor),
-            Form::Float16 => visitor.visit_f32(float16::widen(number!(self.bytes, self.plan, u16))),
-            Form::Float32 => self.deserialize_f32(visitor),
-            Form::Float64 => self.deserialize_f64(visitor),
-            Form::Bytes(_) if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
-            Form::Bytes(_) => self.deserialize_str(visitor),
-            Form::Text => visitor.visit_string(self.utf32()?),
-            Form::Raw(_) => self.deserialize_bytes(visitor),
-            Form::Array { .. } => self.deserialize_seq(visitor),
-            Form::Struct(_) => self.deserialize_map(visitor),
+            Storage::Bool => visitor.visit_bool(number!(self.bytes, self.plan, u8) != 0),
+            Storage::Int(1) => self.deserialize_i8(visitor),
+            Storage::Int(2) => self.deserialize_i16(visitor),
+            Storage::Int(4) => self.deserialize_i32(visitor),
+            Storage::Int(_) => self.deserialize_i64(visitor),
+            Storage::Uint(1) => self.deserialize_u8(visitor),
+            Storage::Uint(2) => self.deserialize_u16(visitor),
+            Storage::Uint(4) => self.deserialize_u32(visitor),
+            Storage::Uint(_) => self.deserialize_u64(visitor),
+            Storage::Float16 => visitor.visit_f32(float16::widen(number!(self.bytes, self.plan, u16))),
+            Storage::Float32 => self.deserialize_f32(visitor),
+            Storage::Float64 => self.deserialize_f64(visitor),
+            Storage::Bytes(_) if utf8(self.all()?).is_err() => self.deserialize_bytes(visitor),
+            Storage::Bytes(_) => self.deserialize_str(visitor),
+            Storage::Text => visitor.visit_string(self.utf32()?),
+            Storage::Raw(_) => self.deserialize_bytes(visitor),
+            Storage::Array { .. } => self.deserialize_seq(visitor),
+            Storage::Struct(_) => self.deserialize_map(visitor),
         }
     }
 
     numbers! {
-        deserialize_i8 visit_i8 i8 Form::Int(1), Integer;
-        deserialize_i16 visit_i16 i16 Form::Int(2), Integer;
-        deserialize_i32 visit_i32 i32 Form::Int(4), Integer;
-        deserialize_i64 visit_i64 i64 Form::Int(8), Integer;
-        deserialize_i128 visit_i128 i128 Form::Int(16), Integer;
-        deserialize_u8 visit_u8 u8 Form::Uint(1), Integer;
-        deserialize_u16 visit_u16 u16 Form::Uint(2), Integer;
-        deserialize_u32 visit_u32 u32 Form::Uint(4), Integer;
-        deserialize_u64 visit_u64 u64 Form::Uint(8), Integer;
-        deserialize_u128 visit_u128 u128 Form::Uint(16), Integer;
-        deserialize_f32 visit_f32 f32 Form::Float32, Float;
-        deserialize_f64 visit_f64 f64 Form::Float64, Float;
+        deserialize_i8 visit_i8 i8 Storage::Int(1), Integer;
+        deserialize_i16 visit_i16 i16 Storage::Int(2), Integer;
+        deserialize_i32 visit_i32 i32 Storage::Int(4), Integer;
+        deserialize_i64 visit_i64 i64 Storage::Int(8), Integer;
+        deserialize_i128 visit_i128 i128 Storage::Int(16), Integer;
+        deserialize_u8 visit_u8 u8 Storage::Uint(1), Integer;
+        deserialize_u16 visit_u16 u16 Storage::Uint(2), Integer;
+        deserialize_u32 visit_u32 u32 Storage::Uint(4), Integer;
+        deserialize_u64 visit_u64 u64 Storage::Uint(8), Integer;
+        deserialize_u128 visit_u128 u128 Storage::Uint(16), Integer;
+        deserialize_f32 visit_f32 f32 Storage::Float32, Float;
+        deserialize_f64 visit_f64 f64 Storage::Float64, Float;
     }
 
     #[inline(always)]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Bytes(_) => visitor.visit_borrowed_str(utf8(self.all()?)?),
-            _ => Self::other(self.plan, self.bytes, Takes::Text, visitor),
+        match self.plan.storage {
+            Storage::Bytes(_) => visitor.visit_borrowed_str(utf8(self.all()?)?),
+            _ => Self::other(self.plan, self.bytes, RequestedKind::Text, visitor),
         }
     }
 
@@ -190,9 +190,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Bytes(_) => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
-            Form::Raw(_) => visitor.visit_borrowed_bytes(self.all()?),
+        match self.plan.storage {
+            Storage::Bytes(_) => visitor.visit_borrowed_bytes(unpadded(self.all()?)),
+            Storage::Raw(_) => visitor.visit_borrowed_bytes(self.all()?),
             _ => self.plan.mismatch(&visitor as &dyn Expected),
         }
     }
@@ -221,10 +221,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         self.values(Some(count), visitor)
     }
 
-    tuple_struct! {}
-
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else {
+        let Storage::Struct(fields) = &mut self.plan.storage else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
         fields.sort_as_in_dtype();
@@ -238,7 +236,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        let Form::Struct(fields) = &mut self.plan.form else {
+        let Storage::Struct(fields) = &mut self.plan.storage else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
         // Each of the two cases below makes its own `Values`. If they shared one, `visit_map` would take its address,
@@ -258,9 +256,9 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        match self.plan.form {
-            Form::Bytes(_) => visitor.visit_enum(utf8(self.all()?)?.into_deserializer()),
-            Form::Text => visitor.visit_enum(self.utf32()?.into_deserializer()),
+        match self.plan.storage {
+            Storage::Bytes(_) => visitor.visit_enum(utf8(self.all()?)?.into_deserializer()),
+            Storage::Text => visitor.visit_enum(self.utf32()?.into_deserializer()),
             _ => self.plan.mismatch(&visitor as &dyn Expected),
         }
     }
@@ -269,7 +267,7 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         visitor.visit_unit()
     }
 
-    transparent! { option }
+    deserialize_through! { option tuple_struct }
 
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }

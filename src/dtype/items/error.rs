@@ -31,17 +31,17 @@ use crate::dtype::types::Field;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 // A box, so a `Result` with it stays small.
-pub struct ItemError(Box<Parts>);
+pub struct ItemError(Box<ItemFault>);
 
 /// The place of a value in the part that contains it.
 #[derive(Clone, Copy)]
-pub(super) enum Place<'d> {
+pub(super) enum PlaceInPart<'d> {
     Field(&'d Field),
     Element(usize),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Parts {
+struct ItemFault {
     item: Option<usize>,
     path: String,
     reason: String,
@@ -50,7 +50,7 @@ struct Parts {
 impl ItemError {
     #[cold]
     pub(super) fn new(reason: impl Display) -> Self {
-        Self(Box::new(Parts { item: None, path: String::new(), reason: reason.to_string() }))
+        Self(Box::new(ItemFault { item: None, path: String::new(), reason: reason.to_string() }))
     }
 
     /// The error for an item that is shorter than its plan. This error never occurs, because the length of the item is
@@ -84,12 +84,12 @@ impl ItemError {
 
     /// Puts a place in front of the path of the error.
     #[cold]
-    pub(super) fn at(mut self, place: Place<'_>) -> Self {
+    pub(super) fn at(mut self, place: PlaceInPart<'_>) -> Self {
         let path = &self.0.path;
         let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
         self.0.path = match place {
-            Place::Field(field) => format!("{}{dot}{path}", field.name()),
-            Place::Element(number) => format!("[{number}]{dot}{path}"),
+            PlaceInPart::Field(field) => format!("{}{dot}{path}", field.name()),
+            PlaceInPart::Element(number) => format!("[{number}]{dot}{path}"),
         };
         self
     }
@@ -121,7 +121,7 @@ impl ItemError {
 
 impl Display for ItemError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parts { item, path, reason } = &*self.0;
+        let ItemFault { item, path, reason } = &*self.0;
         match (item, path.as_str()) {
             (None, "") => {}
             (Some(item), "") => write!(f, "item {item}: ")?,

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_float16_have_the_value_of_the_crate_half_and_no_other_value_is_narrowed() {
+    fn widen_and_narrow_are_those_of_the_crate_half_for_all_float16() {
         for bits in 0..=u16::MAX {
             let (value, theirs) = (widen(bits), f16::from_bits(bits));
             if theirs.is_nan() {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::{fmt, mem, ptr};
 
-use super::error::{ItemError, Place};
+use super::error::{ItemError, PlaceInPart};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
@@ -19,7 +19,7 @@ const MAX_EXCESS: usize = 4096;
 /// An item or a part of it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<'d> {
-    pub(super) form: Form<'d>,
+    pub(super) storage: Storage<'d>,
     /// The number of bytes of the part.
     pub(super) size: usize,
     pub(super) is_big: bool,
@@ -27,9 +27,9 @@ pub(super) struct Plan<'d> {
     dtype: &'d Dtype,
 }
 
-/// The form in which a part is stored. It determines which Rust types can read and write the part.
+/// How a part is stored. This determines which Rust types can read and write the part.
 #[derive(Clone, Debug)]
-pub(super) enum Form<'d> {
+pub(super) enum Storage<'d> {
     Bool,
     /// Signed integers, datetimes and durations, with their number of bytes.
     Int(usize),
@@ -72,24 +72,24 @@ impl<'d> Plan<'d> {
 
     fn build(dtype: &'d Dtype) -> Result<Self, ItemError> {
         let size = dtype.item_size();
-        let byte = |dtype| Box::new(Self::part(dtype, Form::Uint(1), 1));
-        let form = match (dtype.kind(), size) {
-            (Kind::Bool, _) => Form::Bool,
-            (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Form::Int(size),
-            (Kind::Uint, _) => Form::Uint(size),
-            (Kind::Float, 2) => Form::Float16,
-            (Kind::Float, 4) => Form::Float32,
-            (Kind::Float, 8) => Form::Float64,
+        let byte = |dtype| Box::new(Self::part(dtype, Storage::Uint(1), 1));
+        let storage = match (dtype.kind(), size) {
+            (Kind::Bool, _) => Storage::Bool,
+            (Kind::Int | Kind::Datetime(_) | Kind::Timedelta(_), _) => Storage::Int(size),
+            (Kind::Uint, _) => Storage::Uint(size),
+            (Kind::Float, 2) => Storage::Float16,
+            (Kind::Float, 4) => Storage::Float32,
+            (Kind::Float, 8) => Storage::Float64,
             (Kind::Complex, _) => {
-                let form = match size {
-                    8 => Form::Float32,
-                    16 => Form::Float64,
-                    _ => Form::Raw(byte(dtype)),
+                let storage = match size {
+                    8 => Storage::Float32,
+                    16 => Storage::Float64,
+                    _ => Storage::Raw(byte(dtype)),
                 };
-                Form::Array { length: 2, element: Box::new(Self::part(dtype, form, size / 2)) }
+                Storage::Array { length: 2, element: Box::new(Self::part(dtype, storage, size / 2)) }
             }
-            (Kind::Bytes, _) => Form::Bytes(byte(dtype)),
-            (Kind::Str, _) => Form::Text,
+            (Kind::Bytes, _) => Storage::Bytes(byte(dtype)),
+            (Kind::Str, _) => Storage::Text,
             (Kind::Object, _) => {
                 return Err(ItemError::new(
                     "the dtype is |O: Python objects are pointers, which mean nothing in a file",
@@ -99,25 +99,25 @@ impl<'d> Plan<'d> {
                 let mut plan = Self::build(subarray.base())?;
                 for &length in subarray.shape().iter().rev() {
                     let size = plan.size.saturating_mul(length);
-                    plan = Self::part(dtype, Form::Array { length, element: Box::new(plan) }, size);
+                    plan = Self::part(dtype, Storage::Array { length, element: Box::new(plan) }, size);
                 }
                 return Ok(plan);
             }
-            (Kind::Struct(parts), _) => Form::Struct(Fields::new(parts.fields())?),
-            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Form::Raw(byte(dtype)),
+            (Kind::Struct(parts), _) => Storage::Struct(Fields::new(parts.fields())?),
+            (Kind::Float | Kind::Void | Kind::Extension(_), _) => Storage::Raw(byte(dtype)),
         };
-        Ok(Self::part(dtype, form, size))
+        Ok(Self::part(dtype, storage, size))
     }
 
-    fn part(dtype: &'d Dtype, form: Form<'d>, size: usize) -> Self {
-        Self { form, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
+    fn part(dtype: &'d Dtype, storage: Storage<'d>, size: usize) -> Self {
+        Self { storage, size, is_big: dtype.byte_order() == Some(ByteOrder::Big), dtype }
     }
 
     /// The plan of the content of a newtype, if it differs from this plan. It differs only for `half::f16`, whose
     /// content is its bits as a `u16`.
     pub(super) fn of_newtype(&self, name: &str) -> Option<Self> {
-        let is_half = name == "f16" && matches!(self.form, Form::Float16);
-        is_half.then_some(Self { form: Form::Uint(2), ..*self })
+        let is_half = name == "f16" && matches!(self.storage, Storage::Float16);
+        is_half.then_some(Self { storage: Storage::Uint(2), ..*self })
     }
 
     /// The error for a Rust type or a value of another kind than the dtype.
@@ -128,12 +128,12 @@ impl<'d> Plan<'d> {
 
     /// The number of values and the levels of nesting. Each byte of a text counts as a value.
     fn extent(&self) -> (usize, usize) {
-        match &self.form {
-            Form::Array { length, element } => {
+        match &self.storage {
+            Storage::Array { length, element } => {
                 let (values, depth) = element.extent();
                 (length.saturating_mul(values).max(1), depth + 1)
             }
-            Form::Struct(fields) => fields.list.iter().fold((1, 1), |(sum, deepest), field| {
+            Storage::Struct(fields) => fields.list.iter().fold((1, 1), |(sum, deepest), field| {
                 let (values, depth) = field.plan.extent();
                 (values.saturating_add(sum), deepest.max(depth + 1))
             }),
@@ -145,9 +145,9 @@ impl<'d> Plan<'d> {
 /// The dtype of a part, for a message.
 impl fmt::Display for Plan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.form, self.dtype.kind()) {
-            (Form::Struct(fields), _) => write!(f, "a struct of {} fields", fields.list.len()),
-            (Form::Array { length, .. }, Kind::Subarray(_)) => write!(f, "an array of {length}"),
+        match (&self.storage, self.dtype.kind()) {
+            (Storage::Struct(fields), _) => write!(f, "a struct of {} fields", fields.list.len()),
+            (Storage::Array { length, .. }, Kind::Subarray(_)) => write!(f, "an array of {length}"),
             _ => write!(f, "{}", self.dtype.type_string()),
         }
     }
@@ -178,11 +178,11 @@ impl<'p, 'd> Parts<'p, 'd> {
         is_list: bool,
         found: impl fmt::Display,
     ) -> Result<Self, ItemError> {
-        let is_padded = is_list && matches!(plan.form, Form::Bytes(_));
-        let (list, length) = match plan.form {
-            Form::Array { length, ref mut element } => (List::Elements(element), length),
-            Form::Bytes(ref mut byte) | Form::Raw(ref mut byte) => (List::Elements(byte), plan.size),
-            Form::Struct(ref mut fields) => {
+        let is_padded = is_list && matches!(plan.storage, Storage::Bytes(_));
+        let (list, length) = match plan.storage {
+            Storage::Array { length, ref mut element } => (List::Elements(element), length),
+            Storage::Bytes(ref mut byte) | Storage::Raw(ref mut byte) => (List::Elements(byte), plan.size),
+            Storage::Struct(ref mut fields) => {
                 fields.sort_as_in_dtype();
                 let length = fields.list.len();
                 (List::Fields(&mut fields.list, &mut fields.order), length)
@@ -235,19 +235,19 @@ impl<'p, 'd> Parts<'p, 'd> {
 
     /// The plan, offset and place of the next value.
     #[inline(always)]
-    pub(super) fn next(&mut self) -> Option<(&mut Plan<'d>, usize, Place<'d>)> {
+    pub(super) fn next(&mut self) -> Option<(&mut Plan<'d>, usize, PlaceInPart<'d>)> {
         let number = self.next;
         match &mut self.list {
             List::Fields(rest, _) => {
                 let (FieldPlan { plan, offset, field, .. }, left) = mem::take(rest).split_first_mut()?;
                 *rest = left;
                 self.next += 1;
-                Some((plan, *offset, Place::Field(field)))
+                Some((plan, *offset, PlaceInPart::Field(field)))
             }
             List::Elements(element) if number < self.length => {
                 self.next += 1;
                 let offset = number * element.size;
-                Some((element, offset, Place::Element(number)))
+                Some((element, offset, PlaceInPart::Element(number)))
             }
             List::Elements(_) => None,
         }
@@ -301,7 +301,7 @@ impl<'d> FieldPlan<'d> {
 impl<'d> Fields<'d> {
     fn new(fields: &'d [Field]) -> Result<Self, ItemError> {
         let plan = |field: &'d Field| {
-            let plan = Plan::build(field.dtype()).map_err(|error| error.at(Place::Field(field)))?;
+            let plan = Plan::build(field.dtype()).map_err(|error| error.at(PlaceInPart::Field(field)))?;
             Ok(FieldPlan { field, plan, offset: field.offset() })
         };
         let list = fields.iter().map(plan).collect::<Result<_, ItemError>>()?;

@@ -3,16 +3,13 @@
 use alloc::string::String;
 use core::fmt::{self, Display, Write};
 
-use serde::ser::{
-    Impossible, Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeTuple, SerializeTupleStruct,
-    Serializer,
-};
+use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::error::ItemError;
 use super::float16;
-use super::plan::{Form, Parts, Plan};
+use super::plan::{Parts, Plan, Storage};
 use crate::error::ValueType;
-use crate::ser::{elements, refuse, transparent, tuple_struct, types};
+use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
 
 type Result<T = (), E = ItemError> = core::result::Result<T, E>;
 
@@ -40,9 +37,9 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     #[cold]
     fn integer(self, value: Option<i128>, text: &dyn Display) -> Result {
         let bits = 8 * self.plan.size;
-        let (min, max) = match self.plan.form {
-            Form::Int(_) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
-            Form::Uint(_) => (0, (1 << bits) - 1),
+        let (min, max) = match self.plan.storage {
+            Storage::Int(_) => (-1 << (bits - 1), (1 << (bits - 1)) - 1),
+            Storage::Uint(_) => (0, (1 << bits) - 1),
             _ => return self.plan.mismatch(format_args!("the integer {text}")),
         };
         let Some(value) = value.filter(|value| (min..=max).contains(value)) else {
@@ -103,8 +100,8 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     #[inline]
     fn fields(self) -> Result<ItemValues<'p, 'd, 'b>> {
         let Self { plan, bytes } = self;
-        match plan.form {
-            Form::Struct(ref mut fields) => Ok(ItemValues { parts: Parts::of_fields(fields), bytes }),
+        match plan.storage {
+            Storage::Struct(ref mut fields) => Ok(ItemValues { parts: Parts::of_fields(fields), bytes }),
             _ => plan.mismatch("a struct or a map"),
         }
     }
@@ -125,12 +122,12 @@ fn check_last(dtype: &Plan<'_>, last: Option<u8>) -> Result {
 }
 
 macro_rules! integers {
-    ($($method:ident $type:ident $form:pat,)*) => {
+    ($($method:ident $type:ident $storage:pat,)*) => {
         $(
             #[inline]
             fn $method(self, value: $type) -> Result {
-                match self.plan.form {
-                    $form => self.number(value.to_le_bytes()),
+                match self.plan.storage {
+                    $storage => self.number(value.to_le_bytes()),
                     _ => self.integer(value.try_into().ok(), &value),
                 }
             }
@@ -139,37 +136,39 @@ macro_rules! integers {
 }
 
 impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
-    types! { (), ItemError, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b>, ItemValues<'p, 'd, 'b> }
+    serializer_types! {
+        (), ItemError, elements: ItemValues<'p, 'd, 'b>, fields: ItemValues<'p, 'd, 'b>, map: ItemValues<'p, 'd, 'b>
+    }
 
     integers! {
-        serialize_i8 i8 Form::Int(1),
-        serialize_i16 i16 Form::Int(2),
-        serialize_i32 i32 Form::Int(4),
-        serialize_i64 i64 Form::Int(8),
-        serialize_i128 i128 Form::Int(16),
-        serialize_u8 u8 Form::Uint(1),
-        serialize_u16 u16 Form::Uint(2),
-        serialize_u32 u32 Form::Uint(4),
-        serialize_u64 u64 Form::Uint(8),
-        serialize_u128 u128 Form::Uint(16),
+        serialize_i8 i8 Storage::Int(1),
+        serialize_i16 i16 Storage::Int(2),
+        serialize_i32 i32 Storage::Int(4),
+        serialize_i64 i64 Storage::Int(8),
+        serialize_i128 i128 Storage::Int(16),
+        serialize_u8 u8 Storage::Uint(1),
+        serialize_u16 u16 Storage::Uint(2),
+        serialize_u32 u32 Storage::Uint(4),
+        serialize_u64 u64 Storage::Uint(8),
+        serialize_u128 u128 Storage::Uint(16),
     }
 
     fn serialize_f32(self, value: f32) -> Result {
-        match self.plan.form {
-            Form::Float16 => match float16::narrow(value) {
+        match self.plan.storage {
+            Storage::Float16 => match float16::narrow(value) {
                 Some(bits) => self.number(bits.to_le_bytes()),
                 None => Err(ItemError::new(format_args!("{} has no value {value}", self.plan))),
             },
-            Form::Float32 => self.number(value.to_le_bytes()),
-            Form::Float64 => self.number(f64::from(value).to_le_bytes()),
+            Storage::Float32 => self.number(value.to_le_bytes()),
+            Storage::Float64 => self.number(f64::from(value).to_le_bytes()),
             _ => self.plan.mismatch(format_args!("the f32 {value}")),
         }
     }
 
     #[inline]
     fn serialize_f64(self, value: f64) -> Result {
-        match self.plan.form {
-            Form::Float64 => self.number(value.to_le_bytes()),
+        match self.plan.storage {
+            Storage::Float64 => self.number(value.to_le_bytes()),
             // An `f64` is rejected even if its value fits an `<f4`. Otherwise it would depend on the data whether a
             // program fails.
             _ => self.plan.mismatch(format_args!("the f64 {value}")),
@@ -177,8 +176,8 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     }
 
     fn serialize_bool(self, value: bool) -> Result {
-        match self.plan.form {
-            Form::Bool => self.number([value.into()]),
+        match self.plan.storage {
+            Storage::Bool => self.number([value.into()]),
             _ => self.plan.mismatch(format_args!("the boolean {value}")),
         }
     }
@@ -189,17 +188,17 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
 
     #[inline]
     fn serialize_str(self, value: &str) -> Result {
-        match self.plan.form {
-            Form::Bytes(_) => self.padded(value.as_bytes()),
-            Form::Text => self.utf32(value),
+        match self.plan.storage {
+            Storage::Bytes(_) => self.padded(value.as_bytes()),
+            Storage::Text => self.utf32(value),
             _ => self.plan.mismatch("a string"),
         }
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result {
-        match self.plan.form {
-            Form::Bytes(_) => self.padded(value),
-            Form::Raw(_) if self.bytes.len() == value.len() => {
+        match self.plan.storage {
+            Storage::Bytes(_) => self.padded(value),
+            Storage::Raw(_) if self.bytes.len() == value.len() => {
                 self.bytes.copy_from_slice(value);
                 Ok(())
             }
@@ -235,11 +234,9 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
         self.fields()
     }
 
-    tuple_struct! {}
+    serialize_through! { some tuple_struct }
 
-    transparent! { some }
-
-    refuse! { none unit variants_with_content }
+    serialize_rejects! { unsupported: none unit variants_with_content }
 }
 
 /// Writes the values of a part in order, or the values of its fields by name.
@@ -250,7 +247,7 @@ pub(super) struct ItemValues<'p, 'd, 'b> {
 
 impl ItemValues<'_, '_, '_> {
     #[inline]
-    fn write<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
+    fn element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
         let Some((plan, offset, place)) = self.parts.next() else {
             return Err(ItemError::wrong_number(self.parts.length, self.parts.length + 1));
         };
@@ -269,7 +266,7 @@ impl ItemValues<'_, '_, '_> {
     }
 }
 
-elements! { #[inline] [] ItemValues<'_, '_, '_> => (), ItemError, write, finish }
+serialize_elements! { #[inline] impl[] ItemValues<'_, '_, '_> => (), ItemError }
 
 impl SerializeStruct for ItemValues<'_, '_, '_> {
     type Ok = ();
@@ -278,7 +275,7 @@ impl SerializeStruct for ItemValues<'_, '_, '_> {
     #[inline]
     fn serialize_field<T: ?Sized + Serialize>(&mut self, name: &'static str, value: &T) -> Result {
         self.parts.select(name)?;
-        self.write(value)
+        self.element(value)
     }
 
     fn end(self) -> Result {
@@ -297,7 +294,7 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 
     fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result {
-        self.write(value)
+        self.element(value)
     }
 
     fn end(self) -> Result {

@@ -7,15 +7,17 @@ mod value;
 
 mod compare;
 mod json;
-
-mod csv;
+mod level;
 mod npy;
 mod numpy;
 mod stats;
 
+mod csv;
+
 pub(crate) use compare::Comparison;
 pub(crate) use csv::CsvWriter;
 pub(crate) use json::ValueWriter;
+pub(crate) use level::LevelRange;
 pub(crate) use npy::{Item, npy_header, why_too_many_lists};
 pub(crate) use numpy::{Edges, write_array};
 pub(crate) use stats::{Number, Stats, ValueCount, ValueCounts};

@@ -1,0 +1,18 @@
+//! Buffers for items. If the system has no memory for them, this is an error, and temporary files are removed.
+
+use crate::problem::Problem;
+
+/// Changes the length of a buffer. New bytes are zeros.
+pub(super) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Problem> {
+    let more = length.saturating_sub(buffer.len());
+    let reserved = buffer.try_reserve_exact(more);
+    reserved.map_err(|_| Problem::new("too-large", format!("there is no memory for {length} bytes")))?;
+    buffer.resize(length, 0);
+    Ok(())
+}
+
+/// A buffer of `length` zero bytes.
+pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Problem> {
+    let mut buffer = Vec::new();
+    resize(&mut buffer, length).map(|()| buffer)
+}

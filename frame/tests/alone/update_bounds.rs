@@ -1,0 +1,81 @@
+//! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open ones have 64 MiB together.
+
+use allocation_counter::measure;
+use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder, SpecialValue};
+use b2nd_serde::{Meta, Shapes};
+
+/// The most bytes of open chunks.
+const OPEN: u64 = 1 << 26;
+
+/// The bytes of a chunk.
+const CHUNK: u64 = 1 << 20;
+
+/// The memory for anything else: some chunks that are read, changed and compressed, and the compressor.
+const OTHER: u64 = 8 * CHUNK;
+
+/// An array of zeros with 100 chunks in one row of chunks.
+fn wide(path: &std::path::Path, rows: i64) {
+    let shapes = Shapes { shape: &[rows, 100 * 4096], chunkshape: &[256, 4096], blockshape: &[32, 4096] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).level(1).create(path).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+}
+
+#[test]
+fn changes_of_many_chunks_take_a_bounded_number_of_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.b2nd");
+    wide(&path, 1);
+    let row = vec![1; 100 * 4096];
+    let taken = measure(|| {
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        // Each row is in all 100 chunks.
+        for _ in 0..2 {
+            update.append(0, &row).unwrap();
+        }
+        update.write(&[0..1, 0..100 * 4096], &row).unwrap();
+        update.flush().unwrap();
+    });
+    assert!(taken.bytes_max <= OPEN + OTHER, "{} bytes", taken.bytes_max);
+    let items = Frame::open(&path).unwrap().slice(&[0..3, 0..100 * 4096]).read().unwrap();
+    assert!(items.iter().all(|&item| item == 1));
+}
+
+#[test]
+fn complete_chunks_take_only_their_compressed_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.b2nd");
+    wide(&path, 256);
+    let chunk = vec![1; 1 << 20];
+    let taken = measure(|| {
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        for number in 0..100 {
+            update.write(&[0..256, 4096 * number..4096 * (number + 1)], &chunk).unwrap();
+        }
+        update.flush().unwrap();
+    });
+    assert!(taken.bytes_max <= OTHER, "{} bytes", taken.bytes_max);
+}
+
+#[test]
+fn an_update_takes_at_most_200_bytes_for_each_chunk_of_the_array() {
+    const COUNT: u64 = 1 << 16;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("many.b2nd");
+    let shapes = Shapes { shape: &[2 << 16], chunkshape: &[2], blockshape: &[2] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    for number in 0..COUNT {
+        writer.write_uncompressed(number, &[1, 2]).unwrap();
+    }
+    writer.finish().unwrap().persist().unwrap();
+    // The second commit finds the record of holes of the first one.
+    for item in [3, 4] {
+        let taken = measure(|| {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.write(std::slice::from_ref(&(5..6)), &[item]).unwrap();
+            update.flush().unwrap();
+        });
+        println!("{} bytes for each chunk", taken.bytes_max / COUNT);
+        assert!(taken.bytes_max <= 200 * COUNT + OTHER, "{} bytes", taken.bytes_max);
+    }
+}

@@ -1,0 +1,588 @@
+//! A change loses nothing: not the content of any file, not what other writers commit, and not what readers of the old
+//! array still read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::Write;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use b2nd_frame::{
+    ArrayUpdate, Check, CheckDepth, ChunkHeader, Error, ErrorKind, Frame, FrameBuilder, Rewrite, Severity,
+};
+use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
+use b2nd_serde::{Meta, Shapes, to_vec};
+use fastrand::Rng;
+use fs4::FileExt;
+
+use crate::{locked, refused};
+
+/// No test waits so long: the writers take turns of some milliseconds.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// The codes of all errors that a check of the data finds.
+fn errors(path: &Path) -> BTreeSet<&'static str> {
+    let report = Check::new(CheckDepth::ChunkData).run_path(path).unwrap();
+    let errors = report.findings.iter().filter(|finding| finding.severity() == Severity::Error);
+    errors.map(|finding| finding.code().name()).collect()
+}
+
+fn shape(path: &Path) -> Vec<i64> {
+    Frame::open(path).unwrap().array().unwrap().unwrap().shape().to_vec()
+}
+
+fn whole(shape: &[i64]) -> Vec<Range<u64>> {
+    shape.iter().map(|&items| 0..items.unsigned_abs()).collect()
+}
+
+fn items(path: &Path) -> Result<Vec<u8>, Error> {
+    Frame::open(path)?.whole().read()
+}
+
+/// Creates an array of uint16 with the items 1, 2, …
+fn create(path: &Path, is_sparse: bool, shapes: Shapes<'_>) {
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    let writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) };
+    let mut writer = writer.unwrap().into_array_writer().unwrap();
+    let count = shapes.shape.iter().product::<i64>();
+    writer.write(&whole(shapes.shape), &numbers(1..=u16::try_from(count).unwrap())).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+}
+
+fn numbers(numbers: impl IntoIterator<Item = u16>) -> Vec<u8> {
+    numbers.into_iter().flat_map(u16::to_le_bytes).collect()
+}
+
+/// An array with stale bytes after its metalayer, as `b2nd_squeeze` of C-Blosc2 leaves them.
+fn squeezed(path: &Path, is_sparse: bool) {
+    create(path, is_sparse, Shapes { shape: &[1, 19], chunkshape: &[1, 4], blockshape: &[1, 2] });
+    let frame = Frame::open(path).unwrap();
+    let start = frame.array().unwrap().unwrap().metalayer().offset();
+    let shapes = Shapes { shape: &[19], chunkshape: &[4], blockshape: &[2] };
+    let meta = to_vec(&Meta::new(shapes, "<u2").unwrap()).unwrap();
+    let mut file = fs::read(header_file(path)).unwrap();
+    file[start..start + meta.len()].copy_from_slice(&meta);
+    fs::write(header_file(path), file).unwrap();
+    assert!(!Frame::open(path).unwrap().array().unwrap().unwrap().stale_tail().is_empty());
+}
+
+fn copy_frame(from: &Path, to: &Path) {
+    if from.is_dir() {
+        copy_tree(from, to);
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+type Change = fn(&Path) -> Result<(), Error>;
+
+/// Changes of all kinds. Those of the shape make the array longer or shorter along dimension 0, so the first items stay.
+const CHANGES: [(&str, Change); 8] = [
+    ("edit of the shape", |path| {
+        let mut frame = Frame::open(path)?;
+        let array = frame.array()?.unwrap();
+        let mut shape = array.shape().to_vec();
+        let Some((first, &chunk)) = shape.first_mut().zip(array.chunkshape().first()) else { return Ok(()) };
+        *first += if *first % i64::from(chunk) == 0 { -1 } else { 1 };
+        frame.edit().shape(&shape).apply()
+    }),
+    ("edit of the dtype", |path| {
+        let mut frame = Frame::open(path)?;
+        let dtype = frame.array()?.unwrap().dtype().unwrap_or_default().to_owned();
+        let others = [("<u2", "<i2"), ("<i4", "<u4"), ("<i8", "<u8"), ("|u1", "|i1"), ("<f8", "<i8")];
+        let other = others.iter().find(|(old, _)| *old == dtype).map_or(&*dtype, |(_, new)| new);
+        frame.edit().dtype(other).apply()
+    }),
+    ("a vlmetalayer", |path| {
+        let mut update = ArrayUpdate::open(path)?;
+        update.set_vlmetalayer("b2nd_test", &[1, 2, 3])?;
+        update.flush()
+    }),
+    ("no change of the items", |path| {
+        let (shape, items) = (shape(path), items(path)?);
+        let mut update = ArrayUpdate::open(path)?;
+        update.write(&whole(&shape), &items)?;
+        update.flush()
+    }),
+    ("a longer array", |path| {
+        let mut update = ArrayUpdate::open(path)?;
+        let mut shape = update.meta().shape().to_vec();
+        let Some(first) = shape.first_mut() else { return Ok(()) };
+        *first += 1;
+        update.resize(&shape)?;
+        update.flush()
+    }),
+    ("an append", |path| {
+        let (shape, items) = (shape(path), items(path)?);
+        let Some(count) =
+            shape.first().and_then(|&count| usize::try_from(count).ok()).filter(|&count| count > 0)
+        else {
+            return Ok(());
+        };
+        let mut update = ArrayUpdate::open(path)?;
+        update.append(0, &items[..items.len() / count])?;
+        update.flush()
+    }),
+    ("a rewrite in place", |path| Rewrite::new(path, path).apply().map(drop)),
+    ("a rewrite in place with a vlmetalayer after it", |path| {
+        Rewrite::new(path, path).apply()?;
+        CHANGES[2].1(path)
+    }),
+];
+
+/// Makes each change on a copy of an array. A change that is refused leaves each byte. After any other, a check finds no
+/// new error, and the items are there. Returns the number of changes that were made.
+fn each_change(path: &Path) -> usize {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.b2nd");
+    let (errors_before, shape_before, items_before) = (errors(path), shape(path), items(path).ok());
+    let mut count = 0;
+    for (what, change) in CHANGES {
+        copy_frame(path, &copy);
+        let file = fs::read(header_file(&copy)).unwrap();
+        let name = format!("{}: {what}", path.display());
+        if let Err(error) = change(&copy) {
+            assert!(fs::read(header_file(&copy)).unwrap() == file, "{name}: {error}");
+        } else {
+            count += 1;
+            let errors = errors(&copy);
+            assert!(errors.is_subset(&errors_before), "{name}: {errors:?}");
+            let is_other_shape = shape_before.get(1..) != shape(&copy).get(1..);
+            assert!(!is_other_shape, "{name}");
+            if let Some(before) = &items_before {
+                let after = items(&copy).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let common = before.len().min(after.len());
+                assert!(after[..common] == before[..common], "{name}");
+                let row = before.len()
+                    / shape_before.first().map_or(1, |&items| usize::try_from(items).unwrap().max(1));
+                assert!(after.len() + row >= before.len(), "{name}");
+            }
+            // The file can be changed again.
+            let again = ArrayUpdate::open(&copy).map(drop);
+            assert!(again.is_ok() || ArrayUpdate::open(path).is_err(), "{name}: {again:?}");
+        }
+        remove(&copy);
+    }
+    count
+}
+
+#[test]
+fn changes_of_an_array_with_stale_bytes_leave_a_whole_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    for is_sparse in [false, true] {
+        let path = folder.path().join(format!("{is_sparse}.b2nd"));
+        squeezed(&path, is_sparse);
+        assert_eq!(each_change(&path), CHANGES.len());
+    }
+}
+
+#[test]
+fn changes_of_every_real_array_leave_a_whole_frame() {
+    let expected: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(&fs::read_to_string(data().join("expected.json")).unwrap()).unwrap();
+    let mut paths: Vec<PathBuf> = expected.keys().map(|name| data().join(name)).collect();
+    if let Some((folder, entries)) = corpus() {
+        paths.extend(entries.iter().map(|entry| folder.join(entry["file"].as_str().unwrap())));
+    }
+    let (mut count, mut stale) = (0, 0);
+    for path in &paths {
+        let Ok(frame) = Frame::open(path) else { continue };
+        // The items of some arrays of the corpus have gigabytes.
+        let Ok(Some(array)) = frame.array() else { continue };
+        if frame.header().nbytes > 1 << 22 || array.shape().contains(&0) {
+            continue;
+        }
+        let changes = each_change(path);
+        count += changes;
+        stale += usize::from(changes > 0 && !array.stale_tail().is_empty());
+    }
+    assert!(count > 40, "{count}");
+    println!("{count} changes of {} arrays, {stale} of them with stale bytes", paths.len());
+}
+
+/// Calls `attempt` until the array is not changed meanwhile.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "{error}"),
+        }
+    }
+}
+
+/// Calls `test` with a path at which no array is yet, for a contiguous and a sparse frame, and with a function that makes
+/// the lock file of C-Blosc2, or does nothing.
+fn each_case(test: impl Fn(&Path, bool, &dyn Fn())) {
+    for (is_sparse, has_lock) in [(false, false), (false, true), (true, false), (true, true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        test(&path, is_sparse, &|| {
+            if has_lock {
+                fs::write(sidecar(&path, is_sparse), [0; 16]).unwrap();
+            }
+        });
+    }
+}
+
+fn sidecar(path: &Path, is_sparse: bool) -> PathBuf {
+    if is_sparse { path.join(".b2lock") } else { path.with_file_name("array.b2nd.b2lock") }
+}
+
+const ROW: Shapes<'_> = Shapes { shape: &[1, 3], chunkshape: &[4, 3], blockshape: &[2, 3] };
+
+#[test]
+fn writers_at_the_same_time_lose_nothing() {
+    const ROUNDS: u16 = 15;
+    each_case(|path, is_sparse, make_lock_file| {
+        create(path, is_sparse, ROW);
+        make_lock_file();
+        let append = |number: u16| {
+            let mut update = patiently(|| ArrayUpdate::open_patiently(path, PATIENCE));
+            update.append(0, &numbers([number; 3])).unwrap();
+            update.flush().unwrap();
+        };
+        let set = |number: u16| {
+            let mut update = patiently(|| ArrayUpdate::open_patiently(path, PATIENCE));
+            update.set_vlmetalayer(&format!("{number}"), &number).unwrap();
+            update.flush().unwrap();
+        };
+        let edit = |_| {
+            // No change of the array, but of its dtype, and back.
+            for dtype in ["<i2", "<u2"] {
+                patiently(|| Frame::open(path)?.edit().dtype(dtype).patience(PATIENCE).apply());
+            }
+        };
+        let rewrite = |_| drop(patiently(|| Rewrite::new(path, path).patience(PATIENCE).apply()));
+        let writers: [&(dyn Fn(u16) + Sync); 5] = [&append, &append, &set, &edit, &rewrite];
+        thread::scope(|scope| {
+            for (first, writer) in (1..).map(|writer| 1000 * writer).zip(writers) {
+                scope.spawn(move || (first..first + ROUNDS).for_each(writer));
+            }
+        });
+        let mut frame = Frame::open(path).unwrap();
+        let items = frame.whole().read_rows::<u16>().unwrap();
+        let mut rows: Vec<_> = items.chunks(3).skip(1).map(|row| (row[0], row[1], row[2])).collect();
+        rows.sort_unstable();
+        let numbers: Vec<u16> = (1000..1000 + ROUNDS).chain(2000..2000 + ROUNDS).collect();
+        assert_eq!(rows, numbers.iter().map(|&number| (number, number, number)).collect::<Vec<_>>());
+        let trailer = frame.trailer().unwrap();
+        let layers: BTreeMap<u16, String> = trailer
+            .vlmetalayers()
+            .iter()
+            .map(|layer| (layer.decode().unwrap(), layer.name().to_owned()))
+            .collect();
+        assert!(layers.into_iter().eq((3000..3000 + ROUNDS).map(|number| (number, number.to_string()))));
+        assert!(errors(path).is_empty());
+        let names = fs::read_dir(path.parent().unwrap()).unwrap().count();
+        assert_eq!(
+            names,
+            1 + usize::from(!is_sparse && sidecar(path, is_sparse).exists()),
+            "nothing is left over"
+        );
+    });
+}
+
+/// A thread that waits for a lock which it holds itself would wait forever, so each call has a deadline.
+#[test]
+fn a_writer_waits_for_another_one_at_most_until_its_deadline() {
+    each_case(|path, is_sparse, make_lock_file| {
+        create(path, is_sparse, ROW);
+        make_lock_file();
+        let file = header_file(path);
+        let first = ArrayUpdate::open(path).unwrap();
+        for patience in [0, 5].map(Duration::from_millis) {
+            assert_eq!(locked(ArrayUpdate::open_patiently(path, patience)), file);
+            let mut frame = Frame::open(path).unwrap();
+            assert_eq!(locked(frame.edit().dtype("<i2").patience(patience).apply()), file);
+            assert_eq!(locked(Rewrite::new(path, path).patience(patience).apply()), file);
+        }
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let second = scope.spawn(|| {
+                let update = ArrayUpdate::open_patiently(path, PATIENCE).unwrap();
+                assert!(is_over.load(Ordering::SeqCst), "it did not wait");
+                update
+            });
+            thread::sleep(Duration::from_millis(5));
+            is_over.store(true, Ordering::SeqCst);
+            drop(first);
+            drop(second.join().unwrap());
+        });
+        drop(Rewrite::new(path, path).apply().unwrap());
+    });
+}
+
+/// All files of a frame.
+fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = if path.is_dir() {
+        fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect()
+    } else {
+        vec![path.to_path_buf()]
+    };
+    // A file can be removed or renamed meanwhile.
+    paths.into_iter().filter_map(|path| Some((path.clone(), fs::read(path).ok()?))).collect()
+}
+
+/// Makes the lock file of C-Blosc2, and locks it.
+fn hold(sidecar: &Path) -> File {
+    fs::write(sidecar, [0; 16]).unwrap();
+    let lock = File::open(sidecar).unwrap();
+    FileExt::try_lock(&lock).unwrap();
+    lock
+}
+
+#[test]
+fn a_commit_sees_a_lock_file_that_was_made_meanwhile_and_leaves_no_part_of_it() {
+    for is_sparse in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        create(&path, is_sparse, ROW);
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        update.append(0, &numbers(1..25)).unwrap();
+        let lock = hold(&sidecar(&path, is_sparse));
+        let before = files(&path);
+        assert_eq!(locked(update.flush()), sidecar(&path, is_sparse));
+        assert!(files(&path) == before);
+        FileExt::unlock(&lock).unwrap();
+        update.flush().unwrap();
+        assert_eq!(shape(&path), [9, 3]);
+        assert!(errors(&path).is_empty());
+    }
+}
+
+/// A thread, as a program that uses only the lock file of C-Blosc2, makes this file and commits while a commit of ours is
+/// under way. If ours fails, it must not remove a byte of the other one.
+#[test]
+fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
+    let shapes = Shapes { shape: &[4, 3], ..ROW };
+    let mut failed = [0; 2];
+    for round in 0..20 {
+        let is_sparse = round % 2 == 1;
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["array.b2nd", "other.b2nd"].map(|name| folder.path().join(name));
+        create(&path, is_sparse, shapes);
+        copy_frame(&path, &other);
+        let before = files(&path);
+        // What the other program commits is longer.
+        let mut rng = Rng::with_seed(1);
+        let mut update = ArrayUpdate::open(&other).unwrap();
+        update.append(0, &numbers((0..3 * 4).map(|_| rng.u16(..)))).unwrap();
+        update.set_vlmetalayer("long", &(0..9999).map(|_| rng.u8(..)).collect::<Vec<_>>()).unwrap();
+        update.flush().unwrap();
+        drop(update);
+        let expected = items(&other).unwrap();
+
+        let mut update = ArrayUpdate::open_patiently(&path, PATIENCE).unwrap();
+        update.append(0, &numbers([7; 3 * 4])).unwrap();
+        let flushed = thread::scope(|scope| {
+            let committed = scope.spawn(|| {
+                // Waits until our commit has written its chunk.
+                while !files(&path).iter().any(|(file, bytes)| match before.get(file) {
+                    Some(old) => bytes.len() > old.len(),
+                    None => ChunkHeader::parse(bytes).is_some_and(|header| header.cbytes == bytes.len()),
+                }) {
+                    thread::yield_now();
+                }
+                let lock = hold(&sidecar(&path, is_sparse));
+                if fs::read(header_file(&path)).unwrap().starts_with(&before[&header_file(&path)]) {
+                    for (file, bytes) in files(&other) {
+                        let to = if is_sparse { path.join(file.file_name().unwrap()) } else { path.clone() };
+                        let options = File::options().write(true).create(true).truncate(true).clone();
+                        options.open(to).unwrap().write_all(&bytes).unwrap();
+                    }
+                }
+                FileExt::unlock(&lock).unwrap();
+            });
+            let flushed = update.flush();
+            committed.join().unwrap();
+            flushed
+        });
+        // If our commit was the first one, the other program has overwritten it, because it does not use our lock.
+        if flushed.is_err() {
+            refused(ErrorKind::Changing, flushed);
+            failed[usize::from(is_sparse)] += 1;
+            drop(update);
+            assert!(items(&path).unwrap() == expected, "sparse {is_sparse}");
+            assert!(errors(&path).is_empty());
+        }
+    }
+    println!("{failed:?} of 10 commits failed");
+}
+
+/// A program reads an array that it has opened before commits of another one. Unix keeps a replaced file as long as it is
+/// open.
+#[test]
+fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
+    for seed in 0..30 {
+        let (mut rng, is_sparse) = (Rng::with_seed(seed), seed % 2 == 1);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        create(&path, is_sparse, Shapes { shape: &[40, 3], ..ROW });
+        let mut old = Frame::open(&path).unwrap();
+        let before = old.whole().read().unwrap();
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        // The first rows never change.
+        let mut changed = 40;
+        for _ in 0..6 {
+            let row = rng.u64(8..32);
+            changed = changed.min(row / 4 * 4);
+            update.write(&[row..row + 1, 0..3], &numbers([rng.u16(..); 3])).unwrap();
+            if rng.bool() {
+                update.append(0, &numbers([7; 3])).unwrap();
+                changed = changed.min(40);
+            }
+            if rng.bool() {
+                update.set_vlmetalayer("a", &rng.u8(..)).unwrap();
+            }
+            update.flush().unwrap();
+            // No byte of a contiguous frame changes, and the unchanged chunks of a sparse frame stay. But if their files were
+            // written shortly before the frame was opened, they can be from a later commit.
+            let is_allowed = |error: Error, what: &str| {
+                assert_eq!(error.kind(), ErrorKind::Changing, "seed {seed}, {what}: {error}");
+                assert!(is_sparse || cfg!(windows), "seed {seed}, {what}: {error}");
+            };
+            match old.slice(&[0..changed, 0..3]).read() {
+                Ok(items) => assert!(items[..] == before[..items.len()], "seed {seed}: other items"),
+                Err(error) => is_allowed(error, "unchanged chunks"),
+            }
+            match old.whole().read() {
+                Ok(items) => assert!(items == before, "seed {seed}: other items"),
+                Err(error) => is_allowed(error, "all chunks"),
+            }
+            let number = rng.u64(0..10);
+            let mut read = || {
+                let mut chunks = old.chunks()?;
+                let entry = chunks.get(number)?.unwrap();
+                chunks.decompressed(&entry)
+            };
+            match read() {
+                Ok(chunk) => assert!(chunk == before[24 * usize::try_from(number).unwrap()..][..24]),
+                Err(error) => is_allowed(error, "a chunk"),
+            }
+        }
+        let expected = items(&path).unwrap();
+        assert!(old.refresh().unwrap());
+        assert!(old.whole().read().unwrap() == expected);
+        assert!(!old.refresh().unwrap());
+    }
+}
+
+#[test]
+fn unchanged_chunks_of_a_sparse_frame_are_read_after_a_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, true, Shapes { shape: &[40, 3], ..ROW });
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    for file in files(&path).keys() {
+        File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
+    }
+    let mut old = Frame::open(&path).unwrap();
+    let before = old.whole().read().unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    for item in 0..10 {
+        update.write(&[20..24, 0..3], &numbers([item; 12])).unwrap();
+        update.flush().unwrap();
+        for rows in [0..20, 24..40] {
+            let bytes = usize::try_from(6 * rows.start).unwrap()..usize::try_from(6 * rows.end).unwrap();
+            assert!(old.slice(&[rows, 0..3]).read().unwrap() == before[bytes]);
+        }
+        refused(ErrorKind::Changing, old.whole().read());
+    }
+}
+
+#[test]
+fn readers_beside_a_writer_see_one_commit_or_changing() {
+    for is_sparse in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        create(&path, is_sparse, Shapes { shape: &[40, 3], ..ROW });
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        let fill = |update: &mut ArrayUpdate, number: u16| {
+            update.write(&whole(&[40, 3]), &numbers([number; 120])).unwrap();
+            update.flush().unwrap();
+        };
+        fill(&mut update, 0);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    while !is_over.load(Ordering::SeqCst) {
+                        match Frame::open(&path).and_then(|mut frame| frame.whole().read_rows::<u16>()) {
+                            Ok(items) => {
+                                assert!(items.iter().all(|item| *item == items[0]), "a mixture: {items:?}");
+                                assert!(items[0] >= last, "an older commit");
+                                last = items[0];
+                            }
+                            Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "{error}"),
+                        }
+                    }
+                });
+            }
+            (1..100).for_each(|number| fill(&mut update, number));
+            is_over.store(true, Ordering::SeqCst);
+        });
+    }
+}
+
+/// The decompressed chunks of an update have at most 64 MiB, so here the first are compressed while others are written.
+#[test]
+fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
+    const CHUNK: u64 = 4096;
+    const COUNT: u64 = 100;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.b2nd");
+    let columns = CHUNK * COUNT;
+    let shape = [200, i64::try_from(columns).unwrap()];
+    let shapes = Shapes { shape: &shape, chunkshape: &[256, 4096], blockshape: &[32, 4096] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).level(1).create(&path).unwrap();
+    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let mut write = |row: u64, chunks: Range<u64>| {
+        let range = chunks.start * CHUNK..chunks.end * CHUNK;
+        let items = vec![u8::try_from(row + 1).unwrap(); usize::try_from(range.end - range.start).unwrap()];
+        update.write(&[row..row + 1, range], &items).unwrap();
+    };
+    write(0, 0..60);
+    // Of these, 10 are open and 30 are not.
+    write(1, 50..90);
+    write(2, 0..COUNT);
+    write(3, 0..1);
+    update.resize(&[201, shape[1]]).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    let mut frame = Frame::open(&path).unwrap();
+    for (row, chunks) in [(0, 0..60), (1, 50..90), (2, 0..COUNT), (3, 0..1), (4, 0..0), (200, 0..0)] {
+        let items = frame.slice(&[row..row + 1, 0..columns]).read().unwrap();
+        let expected =
+            (0..COUNT).map(|chunk| if chunks.contains(&chunk) { u8::try_from(row + 1).unwrap() } else { 0 });
+        assert!(
+            items.chunks(4096).map(<[u8]>::to_vec).eq(expected.map(|item| vec![item; 4096])),
+            "row {row}"
+        );
+    }
+    let column = frame.slice(&[0..201, 0..1]).read().unwrap();
+    assert_eq!(column[..5], [1, 0, 3, 4, 0]);
+}
+
+/// A resize by C-Blosc2 can leave such a header.
+#[test]
+fn an_array_without_items_whose_header_counts_chunks_is_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let meta = Meta::new(Shapes { shape: &[0, 3], ..ROW }, "<u2").unwrap();
+    FrameBuilder::new(meta).create(&path).unwrap().finish().unwrap().persist().unwrap();
+    let mut file = fs::read(&path).unwrap();
+    let cbytes = 39;
+    file[cbytes..cbytes + 8].copy_from_slice(&999_i64.to_be_bytes());
+    fs::write(&path, file).unwrap();
+    assert_eq!(Frame::open(&path).unwrap().header().cbytes, 999);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.append(0, &numbers([1, 2, 3])).unwrap();
+    update.flush().unwrap();
+    assert!(items(&path).unwrap() == numbers([1, 2, 3]));
+}

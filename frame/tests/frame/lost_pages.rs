@@ -1,0 +1,242 @@
+//! A disk, a file system or a transfer loses pages of 4096 bytes: zeros are in their place.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Cursor;
+use std::slice;
+
+use b2nd_frame::{
+    Array, Check, CheckDepth, ChunkPlace, Codec, Error, Finding, FindingCode, Frame, FrameBuilder, Salvage,
+    SalvageReport,
+};
+use b2nd_serde::{Meta, Shapes};
+use fastrand::Rng;
+
+const PAGE: usize = 4096;
+
+/// Bytes that every codec compresses a little: repeated words, with noise between them. The bytes are small numbers, so
+/// zstd does not store the noise as it is.
+fn words(rng: &mut Rng, length: usize) -> Vec<u8> {
+    let words: Vec<Vec<u8>> =
+        (0..40).map(|_| (0..rng.usize(8..30)).map(|_| rng.u8(..32)).collect()).collect();
+    let mut bytes = Vec::new();
+    while bytes.len() < length {
+        bytes.extend_from_slice(rng.choice(&words).unwrap());
+        bytes.extend((0..rng.usize(1..12)).map(|_| rng.u8(..32)));
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// An array of bytes in chunks and blocks of these lengths.
+fn array(items: &[u8], chunk: i32, block: i32, codec: Codec, level: u8) -> Vec<u8> {
+    let length = items.len();
+    let shape = [i64::try_from(length).unwrap()];
+    let shapes = Shapes { shape: &shape, chunkshape: &[chunk], blockshape: &[block] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let builder = builder.codec(codec).level(level).filters(&[]);
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap();
+    writer.write(slice::from_ref(&(0..length as u64)), items).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+fn findings(file: &[u8]) -> Vec<Finding> {
+    let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings
+}
+
+fn read(file: &[u8]) -> Option<Vec<u8>> {
+    Array::new(Frame::read_at(file, 0).unwrap()).unwrap().whole().read().ok()
+}
+
+fn salvaged(file: &[u8]) -> Result<SalvageReport, Error> {
+    Salvage::read_at(Cursor::new(file), 0).unwrap().assume_order().preview()
+}
+
+/// Noise that LZ4 stores as one long run of literals, and a repetition of its start.
+fn noise_and_repetition(rng: &mut Rng) -> Vec<u8> {
+    let noise: Vec<u8> = (0..50_000).map(|_| rng.u8(..)).collect();
+    [&noise[..], &noise[..10_000]].concat()
+}
+
+/// Loses each page of an array in turn. Where the items then differ, a check must find the chunk, and a salvage must not
+/// call it saved.
+#[test]
+fn each_lost_page_of_compressed_bytes_is_found_in_its_chunk() {
+    let mut rng = Rng::with_seed(1);
+    let mut kinds = BTreeSet::new();
+    for codec in [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD] {
+        // The streams have a page, many pages, or a part of a page.
+        for block in [3_000, 9_000, 60_000] {
+            let mut items = words(&mut rng, 120_000);
+            if codec == Codec::LZ4 && block == 60_000 {
+                items = [noise_and_repetition(&mut rng), items[..60_000].to_vec()].concat();
+            }
+            let file = array(&items, 60_000, block, codec, 5);
+            assert_eq!(findings(&file), [], "{codec}");
+            let first = Frame::parse(&file).unwrap().header().header_len.next_multiple_of(PAGE);
+            let end = crate::index_start(&file);
+            for page in (first..end - PAGE).step_by(PAGE) {
+                let mut lost = file.clone();
+                lost[page..page + PAGE].fill(0);
+                if read(&lost).is_some_and(|read| read == items) {
+                    continue;
+                }
+                let name = codec.name().unwrap();
+                let findings = findings(&lost);
+                let of_chunk: Vec<_> = findings.iter().filter(|finding| finding.chunk().is_some()).collect();
+                assert!(!of_chunk.is_empty(), "{name}, blocks of {block}, page {page}: {findings:?}");
+                // If no chunk can be saved, the salvage fails.
+                if let Ok(report) = salvaged(&lost) {
+                    assert!(report.found_damage(), "{name}, blocks of {block}, page {page}");
+                    assert!(report.lost_count() + report.unverified_count() > 0);
+                }
+                kinds.extend(of_chunk.iter().map(|finding| finding.code().name()));
+            }
+        }
+    }
+    // Some streams are still valid with the zeros, some begin or end in the page, and some pages begin a chunk.
+    assert_eq!(kinds, ["chunk-data", "chunk-header", "lost-page"].into());
+}
+
+#[test]
+fn a_lost_page_within_a_stream_is_a_warning_and_the_chunk_is_saved_as_unverified() {
+    let file = array(&noise_and_repetition(&mut Rng::with_seed(2)), 60_000, 60_000, Codec::LZ4, 5);
+    let mut found = 0;
+    for page in (PAGE..crate::index_start(&file) - PAGE).step_by(PAGE) {
+        let mut lost = file.clone();
+        lost[page..page + PAGE].fill(0);
+        let findings = findings(&lost);
+        if findings.iter().all(|finding| finding.code() != FindingCode::LostPage) {
+            continue;
+        }
+        found += 1;
+        let message = format!(
+            "chunk 0 has 4096 zeros in its compressed bytes, at byte {page} of the file: a page that was probably lost"
+        );
+        assert_eq!((findings.len(), findings[0].message()), (1, &*message));
+        assert_eq!((findings[0].chunk(), read(&lost).is_some()), (Some(0), true));
+        let report = salvaged(&lost).unwrap();
+        assert_eq!((report.lost_count(), report.unverified_count(), report.found_damage()), (0, 1, true));
+        assert!(report.unverified[0].why.starts_with("it has 4096 zeros in its compressed bytes"));
+
+        // In a file in which the frame begins elsewhere, these zeros are not a page.
+        let shifted = [vec![0; 100], lost].concat();
+        let frame = Frame::read_at(Cursor::new(shifted), 100).unwrap();
+        assert_eq!(Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings, []);
+    }
+    assert!(found > 8, "{found}");
+}
+
+#[test]
+fn a_lost_page_between_blocks_is_an_error() {
+    // The first blocks are stored as they are, so the codec does not notice that the end of one is lost.
+    let rng = &mut Rng::with_seed(3);
+    let noise: Vec<u8> = (0..30_000).map(|_| rng.u8(..)).collect();
+    let items = [noise, words(rng, 30_000)].concat();
+    let mut file = array(&items, 60_000, 3_000, Codec::LZ4, 5);
+    file[PAGE..2 * PAGE].fill(0);
+    let findings = findings(&file);
+    let starts = "chunk 0 has 4096 zeros at byte 4096 of the file, and its bytes ";
+    let message = findings[0].message();
+    assert!(
+        message.starts_with(starts) && message.ends_with(" belong to no block: a page was lost"),
+        "{message}"
+    );
+    assert_eq!((findings.len(), findings[0].code()), (1, FindingCode::ChunkData));
+    assert_eq!(read(&file).map(|read| read == items), Some(false), "the items can be read, but are wrong");
+}
+
+/// C-Blosc2 can write more blocks than the header says, if the block size is not a multiple of the item size.
+#[test]
+fn a_gap_between_blocks_without_a_page_of_zeros_is_accepted() {
+    let items = words(&mut Rng::with_seed(3), 60_000);
+    let mut file = array(&items, 60_000, 3_000, Codec::LZ4, 5);
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    let block = u32::from_le_bytes(file[start + 36..start + 40].try_into().unwrap()) as usize;
+    // Block 1 is all zeros now, and its bytes belong to no block.
+    file[start + block..start + block + 4].fill(0);
+    assert_eq!(findings(&file), []);
+}
+
+/// A killed writer can leave a file with the right length whose last pages were never written.
+#[test]
+fn a_chunk_that_ends_in_a_page_of_zeros_is_lost() {
+    let mut rng = Rng::with_seed(4);
+    for (codec, level, block) in [(Codec::ZSTD, 5, 30_000), (Codec::LZ4, 5, 3_000), (Codec::LZ4, 0, 30_000)] {
+        let file = array(&words(&mut rng, 300_000), 30_000, block, codec, level);
+        let frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        let mut ends = Vec::new();
+        while let Some(entry) = chunks.next().transpose().unwrap() {
+            let ChunkPlace::Frame(start) = entry.place else { panic!("not stored") };
+            ends.push(usize::try_from(start).unwrap() + chunks.header(&entry).unwrap().unwrap().cbytes);
+        }
+        for first in (PAGE..crate::index_start(&file)).step_by(PAGE) {
+            let mut cut = file.clone();
+            cut[first..].fill(0);
+            let whole = ends.iter().filter(|&&end| end <= first).count() as u64;
+            let Ok(report) = salvaged(&cut) else {
+                assert_eq!(whole, 0);
+                continue;
+            };
+            assert_eq!(10 - report.lost_count(), whole, "{codec}, level {level}, zeros from {first}");
+        }
+    }
+}
+
+/// Noise with long runs of zeros is what an encoder shortens least.
+#[test]
+fn no_encoder_leaves_a_page_of_zeros_in_a_stream() {
+    let mut rng = Rng::with_seed(5);
+    for _ in 0..60 {
+        let length = rng.usize(20_000..300_000);
+        let mask = rng.choice([0xff, 0xff, 0x7f, 3]).unwrap();
+        let mut items: Vec<u8> = match rng.u8(..4) {
+            0 => (0..length).map(|at| at.to_le_bytes()[0]).collect(),
+            1 => (0..length).map(|at| (at / 8).to_le_bytes()[at % 8]).collect(),
+            _ => (0..length).map(|_| rng.u8(..) & mask).collect(),
+        };
+        for _ in 0..rng.usize(1..6) {
+            let start = rng.usize(..length);
+            let end = length.min(start + rng.choice([9_000, 20_000, 100_000]).unwrap());
+            items[start..end].fill(0);
+        }
+        let block = rng.choice([10_000, 70_000, 300_000]).unwrap().min(i32::try_from(length).unwrap());
+        for codec in [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD] {
+            let file = array(&items, i32::try_from(length).unwrap(), block, codec, rng.u8(1..=9));
+            // In each of these places of the frame, other bytes are pages.
+            for shift in [0, 1_000, 2_000, 3_000] {
+                let bytes = [vec![0; shift], file.clone()].concat();
+                let frame = Frame::read_at(Cursor::new(bytes), shift as u64).unwrap();
+                let findings = Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings;
+                assert!(
+                    findings.iter().all(|finding| finding.code() == FindingCode::NoData),
+                    "{codec}: {findings:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_is_counted_in_the_chunk_file_of_a_sparse_frame() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    let shapes = Shapes { shape: &[60_000], chunkshape: &[60_000], blockshape: &[60_000] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).codec(Codec::LZ4).filters(&[]);
+    let mut writer = builder.create_sparse(&path).unwrap().into_array_writer().unwrap();
+    writer.write(slice::from_ref(&(0..60_000)), &noise_and_repetition(&mut Rng::with_seed(2))).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let chunk = path.join("00000000.chunk");
+    let mut bytes = fs::read(&chunk).unwrap();
+    bytes[PAGE..2 * PAGE].fill(0);
+    fs::write(&chunk, bytes).unwrap();
+    let findings = Check::new(CheckDepth::ChunkData).run_path(&path).unwrap().findings;
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(
+        findings[0].message(),
+        "chunk 0, in 00000000.chunk, has 4096 zeros in its compressed bytes, at byte 4096 of the file: a page that was \
+         probably lost"
+    );
+}

@@ -1,0 +1,189 @@
+//! An open array is what it was when it was opened: it reads nothing again that it keeps, and notices a change of its
+//! file.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::slice;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use b2nd_frame::{Array, ArrayUpdate, ErrorKind, Frame, FrameBuilder, ReadAt, Rewrite};
+use b2nd_lab::{copy_tree, data};
+use b2nd_serde::{Meta, Shapes};
+
+use crate::{Recording, opened_array, refused};
+
+fn is_shared<T: Send + Sync>(_: &T) {}
+
+/// An array of 8192 chunks, each with 4 blocks of 64 items, of which no two are equal.
+fn many_chunks() -> Vec<u8> {
+    let shapes = Shapes { shape: &[8192 * 256], chunkshape: &[256], blockshape: &[64] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u4").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap();
+    let items: Vec<u8> = (0..8192 * 256_u32).flat_map(|item| (item * 7).to_le_bytes()).collect();
+    writer.write(slice::from_ref(&(0..8192 * 256)), &items).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn an_item_that_is_read_again_takes_one_read_of_its_block() {
+    let array = opened_array(Recording::new(many_chunks()));
+    let recording = array.frame().reader();
+    let read = |at: u64| {
+        recording.reads.borrow_mut().clear();
+        let item = array.slice(slice::from_ref(&(at..at + 1))).read().unwrap();
+        assert_eq!(item, u32::try_from(at * 7).unwrap().to_le_bytes());
+        recording.lengths()
+    };
+    assert!(read(1_000_000).len() > 1);
+    // A block has 256 bytes before it is compressed.
+    for at in [1_000_000, 1_000_000, 1_000_065] {
+        let lengths = read(at);
+        assert!(lengths.len() == 1 && lengths[0] <= 256, "{at}: {lengths:?}");
+    }
+    // The page of the chunk index is kept too.
+    assert_eq!(read(1_000_300).len(), 1);
+    assert_eq!(recording.sizes.get(), 1);
+}
+
+#[test]
+fn array_is_shared_by_threads_if_its_source_is() {
+    is_shared(&Array::open(data().join("int32_3x5.b2nd")).unwrap());
+    is_shared(&opened_array(fs::read(data().join("int32_3x5.b2nd")).unwrap()));
+}
+
+/// Copies an array of the test data, a file or a folder.
+fn copied(name: &str, folder: &Path) -> PathBuf {
+    let (from, path) = (data().join(name), folder.join("a.b2nd"));
+    if from.is_dir() {
+        copy_tree(&from, &path);
+    } else {
+        fs::copy(&from, &path).unwrap();
+    }
+    path
+}
+
+/// Sets the time of the last write to so many seconds ago. Without this, two writes could have the same time.
+fn written(path: &Path, ago: u64) {
+    let time = SystemTime::now() - Duration::from_secs(ago);
+    OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
+}
+
+#[test]
+fn slice_of_an_array_whose_chunk_was_overwritten_in_its_place_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    written(&path, 100);
+    let array = Array::open(&path).unwrap();
+    assert_eq!(array.slice(&[0..1, 0..1]).read_rows::<i32>().unwrap(), [0]);
+    // The first item of the first chunk, which is not compressed.
+    let mut file = fs::read(&path).unwrap();
+    file[165 + 32] = 77;
+    fs::write(&path, &file).unwrap();
+    written(&path, 50);
+    refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).read());
+    refused(ErrorKind::Changing, array.whole().threads(2).read());
+
+    let array = array.refresh().unwrap().expect("another array");
+    assert_eq!(array.slice(&[0..1, 0..1]).read_rows::<i32>().unwrap(), [77]);
+    assert!(array.refresh().unwrap().is_none());
+}
+
+#[test]
+fn slice_of_an_array_with_another_header_is_changing_whatever_the_time_of_the_last_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    written(&path, 100);
+    let time = File::open(&path).unwrap().metadata().unwrap().modified().unwrap();
+    let array = Array::open(&path).unwrap();
+    array.whole().read().unwrap();
+    Frame::open(&path).unwrap().edit().dtype("<u4").apply().unwrap();
+    OpenOptions::new().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).read());
+    assert_eq!(array.refresh().unwrap().expect("another array").dtype(), Some("<u4"));
+}
+
+#[test]
+fn refresh_returns_the_longer_array_after_an_append_and_none_before() {
+    for name in ["int32_3x5.b2nd", "sparse.b2nd"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = copied(name, folder.path());
+        let old = Array::open(&path).unwrap();
+        let items = old.whole().read().unwrap();
+        assert!(old.refresh().unwrap().is_none(), "{name}");
+
+        let (rows, columns) = (old.shape()[0], usize::try_from(old.shape()[1]).unwrap());
+        let row: Vec<u8> = (1..=u8::try_from(columns * old.item_size()).unwrap()).collect();
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        update.append(0, &row).unwrap();
+        update.flush().unwrap();
+        drop(update);
+        refused(ErrorKind::Changing, old.whole().read());
+
+        let new = old.refresh().unwrap().expect("a longer array");
+        assert_eq!(new.shape(), [rows + 1, columns.try_into().unwrap()], "{name}");
+        assert_eq!(new.whole().read().unwrap(), [items, row].concat(), "{name}");
+        assert!(new.refresh().unwrap().is_none(), "{name}");
+    }
+}
+
+#[test]
+fn refresh_returns_the_array_that_replaced_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let old = Array::open(&path).unwrap();
+    let items = old.whole().read().unwrap();
+    let other = folder.path().join("other.b2nd");
+    Rewrite::new(&path, &other).dtype("<u4").apply().unwrap();
+    fs::rename(&other, &path).unwrap();
+    #[cfg(unix)]
+    assert_eq!(old.whole().read().unwrap(), items);
+    let new = old.refresh().unwrap().expect("another array");
+    assert_eq!((new.dtype(), new.whole().read().unwrap()), (Some("<u4"), items));
+}
+
+#[test]
+fn refresh_refuses_an_array_that_was_not_opened_by_its_path() {
+    let file = File::open(data().join("int32_3x5.b2nd")).unwrap();
+    assert!(file.size().unwrap() > 0);
+    let says = refused(ErrorKind::InvalidInput, opened_array(file).refresh());
+    assert_eq!(says, "the array was not opened by its path");
+}
+
+#[test]
+fn array_keeps_errors_to_the_slice_that_has_them() {
+    // The last chunk is damaged.
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    file[165 + 3 * 64 + 12] = 0xff;
+    let array = opened_array(file);
+    for _ in 0..2 {
+        refused(ErrorKind::Malformed, array.whole().read());
+        assert_eq!(array.slice(&[0..2, 0..3]).read_rows::<i32>().unwrap(), [0, 1, 2, 5, 6, 7]);
+    }
+}
+
+#[test]
+fn patience_waits_for_a_writer_with_the_lock() {
+    for (name, lock) in [("int32_3x5.b2nd", "a.b2nd.b2lock"), ("sparse.b2nd", "a.b2nd/.b2lock")] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = copied(name, folder.path());
+        let array = Array::open(&path).unwrap();
+        let expected = array.whole().read().unwrap();
+        assert_eq!(array.whole().patience(Duration::ZERO).read().unwrap(), expected, "without a lock file");
+
+        let lock = File::create(folder.path().join(lock)).unwrap();
+        lock.lock().unwrap();
+        let error = array.whole().patience(Duration::ZERO).read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Locked, "{name}");
+        assert_eq!(array.whole().read().unwrap(), expected, "no lock is taken");
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| array.whole().patience(Duration::from_secs(60)).read().unwrap());
+            thread::sleep(Duration::from_millis(20));
+            assert!(!reader.is_finished());
+            lock.unlock().unwrap();
+            assert_eq!(reader.join().unwrap(), expected);
+        });
+        lock.try_lock().expect("the reader has released the lock");
+    }
+}

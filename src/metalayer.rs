@@ -1,0 +1,279 @@
+//! A metalayer whose bytes have been checked, and the places of its values.
+
+use crate::error::{Detail, Error, TextFault};
+use crate::layout::{BEFORE_TEXT, Entry, Layout, with_entries};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, STR32_HEADER, is_fixint};
+use crate::wire::{Integers, Reader, Text};
+
+// Constants, because a pattern cannot call a function.
+const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
+const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
+const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
+
+/// The entries of a metalayer. Every byte of it has been checked.
+#[derive(Debug)]
+pub(crate) struct Metalayer<'de> {
+    pub(crate) layout: Layout,
+    pub(crate) version: u8,
+    pub(crate) ndim: u8,
+    pub(crate) shape: Integers<'de, i64>,
+    pub(crate) chunkshape: Integers<'de, i32>,
+    pub(crate) blockshape: Integers<'de, i32>,
+    /// 0 if the layout does not have this entry.
+    pub(crate) dtype_format: u8,
+    /// Empty if the layout does not have this entry.
+    pub(crate) dtype: Text<'de>,
+    /// Whether a dimension is negative.
+    pub(crate) has_negative: bool,
+    /// The bytes after the metalayer.
+    pub(crate) rest: Reader<'de>,
+}
+
+/// The first invalid entry of a metalayer.
+#[derive(Debug)]
+pub(crate) struct Invalid<'de> {
+    entry: Entry,
+    ndim: u8,
+    /// The reader before the entry.
+    reader: Reader<'de>,
+}
+
+impl Invalid<'_> {
+    /// The error for the metalayer, which begins at `start`.
+    #[cold]
+    pub(crate) fn error(self, start: Reader<'_>) -> Error {
+        of_version(self.reader.fault(self.entry, self.ndim), start)
+    }
+}
+
+impl<'de> Metalayer<'de> {
+    /// The layout of the metalayer at the front of the reader.
+    ///
+    /// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the bytes
+    /// before that byte are checked.
+    // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
+    // written only during a few days of 2023.
+    pub(crate) fn layout(reader: Reader<'de>) -> Result<Layout, Error> {
+        match reader.rest() {
+            [SEVEN_ENTRIES, ..] => Ok(Layout::B2nd),
+            [FIVE_ENTRIES, ..] => Ok(Layout::Caterva),
+            [SIX_ENTRIES, ..] => {
+                // The entries that both layouts have are those of `Caterva`.
+                let read = Self::read_as(Layout::Caterva, reader);
+                let rest = read.map_err(|invalid| invalid.error(reader))?.rest;
+                let error = match rest.rest() {
+                    [STR32, ..] => return Ok(Layout::B2ndSix),
+                    [byte, ..] if is_fixint(*byte) => return Ok(Layout::B2ndMismarked),
+                    [found, ..] => rest.error(Detail::SixthEntry { found: *found }),
+                    [] => rest.truncated(1).in_entry(Entry::Dtype),
+                };
+                Err(of_version(error, reader))
+            }
+            [found, rest @ ..] => Err(of_version(reader.error(Detail::no_layout(*found, rest)), reader)),
+            [] => Err(reader.truncated(1)),
+        }
+    }
+
+    /// Reads the metalayer at the front of the reader, in any layout.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn read(reader: Reader<'de>) -> Result<Self, Error> {
+        Self::read_as(Self::layout(reader)?, reader).map_err(|invalid| invalid.error(reader))
+    }
+
+    /// The metalayer at the front of the reader, if it is *ordinary*: valid, of layout `B2nd`, without a negative
+    /// dimension, and with a dtype that is UTF-8. Nearly every real metalayer is ordinary.
+    #[inline(always)]
+    pub(crate) fn ordinary(reader: Reader<'de>) -> Option<Self> {
+        let [SEVEN_ENTRIES, ..] = reader.rest() else { return None };
+        let metalayer = Self::read_as(Layout::B2nd, reader).ok()?;
+        (!metalayer.has_negative && metalayer.dtype.is_ok()).then_some(metalayer)
+    }
+
+    /// Reads the metalayer at the front of the reader, which has this layout.
+    // Inlined with everything it calls. If the layout is a constant, the compiler knows the entries, and the values
+    // stay in registers.
+    #[inline(always)]
+    pub(crate) fn read_as(layout: Layout, mut reader: Reader<'de>) -> Result<Self, Invalid<'de>> {
+        let mut metalayer = Self {
+            layout,
+            version: 0,
+            ndim: 0,
+            shape: Integers::NONE,
+            chunkshape: Integers::NONE,
+            blockshape: Integers::NONE,
+            dtype_format: 0,
+            dtype: Ok(""),
+            has_negative: false,
+            rest: reader,
+        };
+        // The outer marker, which has determined the layout.
+        reader.skip(1);
+        macro_rules! read {
+            ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(
+                if layout.has(Entry::$entry) {
+                    match read!($encoding) {
+                        Some(value) => metalayer.$name = value,
+                        None => {
+                            return Err(Invalid { entry: Entry::$entry, ndim: metalayer.ndim, reader });
+                        }
+                    }
+                }
+            )* };
+            (Fixint) => { reader.fixint() };
+            (Ndim) => { reader.ndim() };
+            (Int64s) => { read!(Int32s) };
+            (Int32s) => {
+                reader.vector(metalayer.ndim).map(|(integers, has_negative)| {
+                    metalayer.has_negative |= has_negative;
+                    integers
+                })
+            };
+            (Str32) => { reader.text() };
+        }
+        with_entries!(read);
+        metalayer.rest = reader;
+        Ok(metalayer)
+    }
+
+    /// The length of the metalayer at the front of some bytes. If its end cannot be found, all bytes count.
+    // In layout `B2nd`, the metalayer ends after the dtype, and `ndim` determines the offset of the dtype's length. So
+    // only `ndim` and this length are read, and the metalayer is not checked. In the other layouts, the whole metalayer
+    // is read to find its end.
+    #[inline]
+    pub(crate) fn length(bytes: &[u8]) -> usize {
+        if let [SEVEN_ENTRIES, _, ndim, ..] = *bytes {
+            let before = BEFORE_TEXT.of(ndim);
+            let length = bytes.get(..before).and_then(<[u8]>::last_chunk).copied().map(u32::from_be_bytes);
+            return match length.map(|length| before.saturating_add(length as usize)) {
+                Some(length) if length <= bytes.len() => length,
+                _ => bytes.len(),
+            };
+        }
+        Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
+    }
+
+    /// Whether bytes follow the metalayer.
+    #[inline(always)]
+    pub(crate) fn has_rest(&self) -> bool {
+        !self.rest.rest().is_empty()
+    }
+
+    /// Fails if bytes follow the metalayer.
+    pub(crate) fn end(&self) -> Result<(), Error> {
+        // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
+        self.rest.end().map_err(|error| error.of_version(self.version))
+    }
+
+    /// The dtype as text. Fails if it is not UTF-8. `start` is the offset of the metalayer in the input.
+    pub(crate) fn utf8_dtype(&self, start: usize) -> Result<&'de str, Error> {
+        let Self { layout, ndim, version, dtype, .. } = *self;
+        dtype.map_err(|bytes| {
+            let place = Place::new(start, layout, ndim, Entry::Dtype);
+            place.add_to(TextFault::find(bytes).error()).of_version(version)
+        })
+    }
+}
+
+/// Adds the version of the metalayer at the front of the reader to an error. The metalayer may be malformed.
+#[cold]
+pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
+    match *reader.rest() {
+        // The first byte claims a number of entries. More entries than in the known layouts are accepted, because a
+        // later version may have more. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have
+        // three, and no version.
+        [FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
+        _ => error,
+    }
+}
+
+/// The place of a value in a metalayer.
+// Of 8 bytes, so it is passed in a register, and has no bytes that are not initialized.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The offset of the metalayer in the input; `u32::MAX` if it is larger. An error has no larger offsets either.
+    start: u32,
+    pub(crate) layout: Layout,
+    pub(crate) ndim: u8,
+    pub(crate) entry: Entry,
+    /// If the value is a dimension, the number of dimensions up to it; 0 for the whole entry.
+    dimensions: u8,
+}
+
+impl Place {
+    #[inline(always)]
+    pub(crate) fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
+        Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
+    }
+
+    /// The place of a dimension of the vector at this place. `left` is the number of dimensions after it.
+    #[inline(always)]
+    pub(crate) fn before(self, left: usize) -> Self {
+        Self { dimensions: self.ndim - u8::try_from(left).unwrap_or_default(), ..self }
+    }
+
+    /// Adds this place to an error, unless the error has a place already.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn add_to(self, error: Error) -> Error {
+        let Self { start, layout, ndim, entry, dimensions } = self;
+        let offset = start as usize + layout.bytes_before(entry).of(ndim);
+        if let Some(dimension) = dimensions.checked_sub(1) {
+            // The marker of the vector, and the dimensions before this one.
+            let before = entry.encoding().size().of(dimension);
+            error.in_dimension(entry, dimension.into()).at(offset + before)
+        } else {
+            let before = error.text_fault().map_or(0, |fault| STR32_HEADER + fault.at());
+            error.in_entry(entry).at(offset + before)
+        }
+    }
+}
+
+#[cfg(all(test, feature = "std"))]
+mod tests {
+    use std::vec;
+
+    use super::*;
+
+    #[test]
+    fn layout_finds_each_layout_by_its_marker() {
+        for &layout in Layout::ALL {
+            let found = Metalayer::layout(Reader::new(&[layout.marker()]));
+            match Layout::ALL.iter().filter(|other| other.marker() == layout.marker()).count() {
+                1 => assert!(found.is_ok_and(|found| found == layout), "{layout}: `layout` needs its marker"),
+                _ => assert!(found.is_err(), "{layout}: a later byte decides"),
+            }
+        }
+    }
+
+    #[test]
+    fn length_ends_at_the_end_of_the_metalayer_in_every_layout() {
+        let (shape, vector) = ([0x91, 0xd3, 0, 0, 0, 0, 0, 0, 0, 6], [0x91, 0xd2, 0, 0, 0, 4]);
+        let start = [&[0, 1][..], &shape, &vector, &vector].concat();
+        let text: &[u8] = b"\xdb\0\0\0\x03<i4";
+        for (marker, end) in [
+            (0x97, [&[0], text].concat()),
+            (0x96, [&[0], text].concat()),
+            (0x96, text.to_vec()),
+            (0x95, vec![]),
+        ] {
+            let whole = [&[marker], &start[..], &end].concat();
+            assert_eq!(Metalayer::length(&[&whole[..], b"\x97\0"].concat()), whole.len(), "{marker:#x}");
+            for cut in 0..whole.len() {
+                assert_eq!(Metalayer::length(&whole[..cut]), cut, "{marker:#x}, {cut} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn place_adds_the_offset_of_its_entry_or_dimension() {
+        let custom = || Error::new(Detail::IgnoredError);
+        let place = Place::new(100, Layout::B2nd, 2, Entry::Chunkshape);
+        let of_entry = place.add_to(custom());
+        assert_eq!((of_entry.offset(), of_entry.dimension()), (Some(122), None));
+        let of_dimension = place.before(0).add_to(custom());
+        assert_eq!((of_dimension.offset(), of_dimension.dimension()), (Some(128), Some(1)));
+        // An error keeps its own place.
+        assert_eq!(Place::new(0, Layout::B2nd, 2, Entry::Shape).add_to(of_dimension).offset(), Some(128));
+    }
+}
