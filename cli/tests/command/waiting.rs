@@ -30,9 +30,9 @@ fn commands_at_the_same_time_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.b2nd");
         if is_sparse {
-            copy_tree(&data().join(name), &path)
+            copy_tree(&data().join(name), &path);
         } else {
-            drop(fs::copy(data().join(name), &path).unwrap())
+            fs::copy(data().join(name), &path).unwrap();
         }
         Frame::open(&path).unwrap();
         let before = values(&path);
