@@ -63,7 +63,7 @@ use crate::write::output::Output;
 /// All values are checked when writing starts.
 #[derive(Debug)]
 #[must_use = "nothing is written without `create`, `write_to` or `to_vec`"]
-pub struct FrameBuilder(Contents);
+pub struct FrameBuilder(pub(super) Contents);
 
 impl FrameBuilder {
     /// A builder of a frame with the array that `meta` describes. The layout of `meta` must be
