@@ -264,6 +264,11 @@ impl NewFiles {
     }
 }
 
+/// The output and the count of a skipped input.
+fn skipped() -> Batch {
+    (Vec::new(), Counts { skipped: 1, ..Counts::default() })
+}
+
 /// Writes a file under a temporary name, and renames it when it is complete. Nothing may exist at the path `to`.
 pub(super) fn write_new(
     to: &Path,
@@ -294,11 +299,6 @@ fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
     // determines who can read the file, as for any other new file.
     builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
     builder.tempfile_in(folder)
-}
-
-/// The output and the count of a skipped input.
-fn skipped() -> Batch {
-    (Vec::new(), Counts { skipped: 1, ..Counts::default() })
 }
 
 /// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.

@@ -13,12 +13,11 @@ use crate::problem::Problem;
 pub(crate) type Objects = iter::Empty<Result<PathBuf, Problem>>;
 
 /// An object in an object store. Without the feature `remote`, no value of this type exists.
-#[derive(Clone, Copy)]
 pub(crate) enum Object {}
 
 impl Object {
-    pub(crate) fn fetch_all(self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
-        match self {}
+    pub(crate) fn fetch_all(&self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
+        match *self {}
     }
 }
 

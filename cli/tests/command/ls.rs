@@ -176,7 +176,7 @@ fn stats_are_the_ends_and_counts_of_all_items() {
     // The numbers are those of NumPy, of the finite items.
     let floats = finite(
         json!(-2.5),
-        json!(0.1),
+        json!(f64::from(0.1_f32)),
         [-0.218_181_818_046_353_1, 0.722_140_985_813_705_2],
         [11, 2, 9],
         json!([9]),

@@ -574,7 +574,7 @@ fn a_frame_with_the_same_errors_that_is_written_in_every_check_is_changing() {
         if chunks == 4 {
             looks += 1;
             let time = SystemTime::UNIX_EPOCH + Duration::from_secs(3600 * looks);
-            fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
         }
         ControlFlow::Continue(())
     });
@@ -590,7 +590,7 @@ fn replace(path: &Path, bytes: &[u8]) {
         // Wine and Windows before 10 do not rename over an open file. The old and the new file have the same length, so
         // a single write of all bytes never leaves the file cut short.
         Err(_) if cfg!(windows) => {
-            fs::File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes))
+            File::options().write(true).open(path).and_then(|mut file| file.write_all(bytes))
         }
         renamed => renamed,
     };
@@ -646,7 +646,7 @@ fn errors_that_are_others_in_every_check_are_changing() {
 
 /// Creates a sparse file of this length: writes each piece at its offset, and leaves holes between the pieces.
 fn sparse(path: &Path, length: u64, pieces: &[(u64, &[u8])]) {
-    let mut file = fs::File::create(path).unwrap();
+    let mut file = File::create(path).unwrap();
     file.set_len(length).unwrap();
     for &(at, bytes) in pieces {
         file.seek(SeekFrom::Start(at)).unwrap();

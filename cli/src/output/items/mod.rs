@@ -8,11 +8,11 @@ mod value;
 mod compare;
 mod json;
 mod level;
-
-mod csv;
 mod npy;
 mod numpy;
 mod stats;
+
+mod csv;
 
 pub(crate) use compare::Comparison;
 pub(crate) use csv::CsvWriter;
