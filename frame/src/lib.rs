@@ -230,6 +230,9 @@ pub use write::frame_builder::FrameBuilder;
 pub use write::frame_writer::FrameWriter;
 #[cfg(all(feature = "compress", feature = "ndarray"))]
 pub use write::whole_array::write_array;
+/// The crates of the types of items and arrays.
+#[cfg(feature = "ndarray")]
+pub use {half, ndarray, num_complex};
 
 /// Runs the examples of the README as tests. One of the examples needs the feature `ndarray`.
 #[cfg(all(doctest, feature = "ndarray"))]

@@ -384,13 +384,27 @@ fn what_cannot_be_changed_says_why_and_stays() {
         assert!(error.to_string().starts_with(says), "{error}");
     };
     unsupported("uint16_6x8.caterva", "layout caterva of an old version cannot be changed");
+}
+
+#[test]
+fn set_vlmetalayer_works_where_the_items_cannot_be_compressed() {
+    let folder = tempfile::tempdir().unwrap();
     let shapes = Shapes { shape: &[4], chunkshape: &[4], blockshape: &[2] };
     let zfp = folder.path().join("zfp.b2nd");
     let builder = FrameBuilder::new(Meta::new(shapes, "<f4").unwrap()).codec(Codec::ZFP_PREC);
     let mut writer = builder.create(&zfp).unwrap();
     writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
     writer.finish().unwrap().persist().unwrap();
-    assert_eq!(ArrayUpdate::open(&zfp).unwrap_err().kind(), ErrorKind::Unsupported);
+    let mut update = ArrayUpdate::open(&zfp).unwrap();
+    let refused = [update.write(from_ref(&(0..1)), &[0; 4]), update.append(0, &[0; 4]), update.resize(&[5])];
+    for result in refused {
+        assert_eq!(result.unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+    update.set_vlmetalayer("unit", &"K").unwrap();
+    update.flush().unwrap();
+    let frame = Frame::open(&zfp).unwrap();
+    assert_eq!(frame.array().unwrap().unwrap().shape(), [4]);
+    assert_eq!(frame.trailer().unwrap().vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "K");
 }
 
 #[test]
