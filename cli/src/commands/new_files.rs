@@ -228,7 +228,7 @@ impl NewFiles {
 
     /// Removes the progress display from the screen. Also removes the folders that this run has created and that are
     /// empty.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         lock(&self.progress).end();
         // The folders are sorted by their paths. In the reverse order, a folder is removed before its parent.
         for folder in lock(&self.folders).iter().rev() {

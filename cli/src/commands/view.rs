@@ -27,7 +27,7 @@ const MAX_KEPT: u64 = 1 << 26;
 /// The most lines of a terminal that a line through numbers takes.
 const LINE_HEIGHT: usize = 12;
 
-/// If a picture is much longer in one dimension, the other keeps at least this number of pixels.
+/// If a picture is much longer in one dimension, the other keeps about this number of pixels.
 const LEAST_PIXELS: u64 = 8;
 
 /// Show a slice as a picture in the terminal, or write a PNG
@@ -75,7 +75,9 @@ impl View {
         match &self.output {
             None => plane.draw(),
             Some(to) => {
-                plane.write(to, files).map_err(|problem| match of_either(address, to, problem) {
+                let written = plane.write(to, files);
+                files.end();
+                written.map_err(|problem| match of_either(address, to, problem) {
                     // An attempt to read a frame that is changing can be repeated.
                     failure if failure.error.code == "changing" => Trouble::Problem(failure.error),
                     failure => Trouble::Failure(failure),
@@ -156,6 +158,8 @@ impl Plane {
             [rows, length, ..] => {
                 let (height, columns) = (height as u64, columns as u64);
                 let step = length.div_ceil(columns).max(rows.div_ceil(height * aspect));
+                // A picture that fits shows all its rows, even if they are far apart.
+                let aspect = if step == 1 && rows <= height { 1 } else { aspect };
                 self.thin(0, (step * aspect).min(rows.div_ceil(height.min(LEAST_PIXELS))));
                 self.thin(1, step.min(length.div_ceil(columns.min(LEAST_PIXELS))));
             }
@@ -189,7 +193,8 @@ impl Plane {
         let mut each = |receive: &mut dyn FnMut(&[u8]) -> Result<(), Problem>| match &kept {
             Some(bytes) => receive(bytes),
             None => items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-                files.advance_or_fail(bytes.len())?;
+                // The items are read twice.
+                files.advance_or_fail(bytes.len() / 2)?;
                 receive(bytes)
             }),
         };

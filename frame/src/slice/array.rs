@@ -54,7 +54,7 @@ use crate::trailer::frame_trailer::Trailer;
 pub struct Array<R = File> {
     frame: Frame<R>,
     opened: Arc<Opened>,
-    /// When the file was last written, as it was before the first slice.
+    /// When the file was last written, as it was when the array was opened by its path, or else before the first slice.
     before: OnceLock<Modified>,
 }
 
@@ -77,7 +77,14 @@ impl Array {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::new(Frame::open(path)?)
+        Self::of_file(Frame::open(path)?)
+    }
+
+    /// Opens the array of a frame that was opened just now.
+    fn of_file(frame: Frame) -> Result<Self, Error> {
+        let array = Self::new(frame)?;
+        array.before();
+        Ok(array)
     }
 
     /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
@@ -107,7 +114,7 @@ impl Array {
         let frame = &self.frame;
         let path =
             frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
-        let before = *self.before.get_or_init(|| self.modified());
+        let before = self.before();
         let now = Frame::open(path)?;
         let is_same = now.header_bytes() == frame.header_bytes()
             && now.reader.modified() == before.map(|(modified, _)| modified)
@@ -115,12 +122,13 @@ impl Array {
         if is_same {
             return Ok(None);
         }
-        Self::new(Frame { by_directory: frame.by_directory, ..now }).map(Some)
+        Self::of_file(Frame { by_directory: frame.by_directory, ..now }).map(Some)
     }
 }
 
 impl<R> Array<R> {
-    /// Opens the array of a frame. Nothing is read. For a [`SlicePlan`](crate::SlicePlan), a frame that was
+    /// Opens the array of a frame. Nothing is read. An item that another program overwrites in its place shows only from the
+    /// first slice on, unless the array is opened by [`open`](Self::open). For a [`SlicePlan`](crate::SlicePlan), a frame that was
     /// [parsed](Frame::parse) from bytes is enough.
     ///
     /// # Errors
@@ -236,11 +244,15 @@ impl<R: ReadAt> Array<R> {
     // The header tells nearly all changes. The time of the last write tells those of a chunk that was overwritten in its
     // place by one of the same length.
     pub(super) fn check_unchanged(&self) -> Result<(), Error> {
-        let before = *self.before.get_or_init(|| self.modified());
+        let before = self.before();
         if before.is_none() {
             return Ok(());
         }
         if self.modified() == before && self.header_is_same()? { Ok(()) } else { Err(Error::changing(None)) }
+    }
+
+    fn before(&self) -> Modified {
+        *self.before.get_or_init(|| self.modified())
     }
 
     fn header_is_same(&self) -> Result<bool, Error> {

@@ -187,3 +187,19 @@ fn patience_waits_for_a_writer_with_the_lock() {
         lock.try_lock().expect("the reader has released the lock");
     }
 }
+
+#[test]
+fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    // Long ago, so that a coarse time of the write differs.
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let array = Array::open(&path).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    // A byte of the last chunk.
+    bytes[400] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    refused(ErrorKind::Changing, array.whole().read());
+    assert!(array.refresh().unwrap().is_some());
+}
