@@ -8,7 +8,7 @@ use std::io::{BufRead, Write};
 use std::ops::Range;
 use std::time::Instant;
 
-use b2nd_frame::Frame;
+use b2nd_frame::Array;
 
 fn range(text: &str) -> Range<u64> {
     let (start, stop) = text.split_once(':').expect("a range");
@@ -23,7 +23,7 @@ fn main() {
         let &[path, threads, ref ranges @ ..] = &parts[..] else { panic!("a path, threads and ranges") };
         let ranges: Vec<_> = ranges.iter().copied().map(range).collect();
         let threads = threads.parse().expect("a number");
-        let open = || Frame::open(path).expect("a frame");
+        let open = || Array::open(path).expect("an array");
         let start = Instant::now();
         let items = open().slice(&ranges).threads(threads).read().expect("items");
         let fresh = start.elapsed().as_secs_f64();

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::ops::Range;
 
-use b2nd_frame::Frame;
+use b2nd_frame::{Array, Frame};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -43,7 +43,7 @@ pub async fn read_object(
     slice: &[Range<u64>],
 ) -> Result<Vec<u8>, AnyError> {
     let mut len = 8192;
-    let mut frame = loop {
+    let frame = loop {
         // The store returns fewer bytes if the object is shorter.
         match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
             // If the header is longer than the bytes that were read, the loop reads as many bytes as the error says are
@@ -52,7 +52,7 @@ pub async fn read_object(
             frame => break frame?,
         }
     };
-    let mut plan = frame.slice(slice).plan()?;
+    let mut plan = Array::new(frame)?.slice(slice).plan()?;
     while !plan.ranges().is_empty() {
         plan.take(store.get_ranges(path, plan.ranges()).await?)?;
     }

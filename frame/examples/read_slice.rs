@@ -8,7 +8,7 @@ use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
-use b2nd_frame::Frame;
+use b2nd_frame::Array;
 use ndarray::ArrayD;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -19,6 +19,5 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Reads a slice. Only the blocks that have items of the slice are read.
 pub fn read_slice(path: &Path, slice: &[Range<u64>]) -> Result<ArrayD<f64>, b2nd_frame::Error> {
-    let mut frame = Frame::open(path)?;
-    frame.slice(slice).threads(2).read_array()
+    Array::open(path)?.slice(slice).threads(2).read_array()
 }

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::path::Path;
 
-use b2nd_frame::Frame;
+use b2nd_frame::Array;
 use serde::Deserialize;
 
 /// An item of the array. Its fields are found by the names that python-blosc2 stored in the dtype.
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Returns the stars whose magnitude is smaller than `magnitude`. The rows are read in pieces, so the catalogue can be
 /// larger than memory.
 pub fn brighter_than(magnitude: f32, path: &Path) -> Result<Vec<Star>, b2nd_frame::Error> {
-    let mut frame = Frame::open(path)?;
-    let rows = frame.whole().rows::<Star>()?;
+    let array = Array::open(path)?;
+    let rows = array.whole().rows::<Star>()?;
     rows.filter(|star| star.as_ref().map_or(true, |star| star.magnitude < magnitude)).collect()
 }

@@ -24,23 +24,23 @@
 //!
 //! # A slice, or the whole array
 //!
-//! `Frame::slice` and `Frame::whole` select items. Then `read` returns the bytes of the items (feature `decompress`),
-//! and `read_array` returns them as an array of the crate ndarray (feature `ndarray`). `steps` can select every second
-//! item, for example. `Frame::slice` also accepts the macro `s!` of ndarray: in `s![-1, ..]`, the negative number
-//! counts from the end. The example `read_slice` is a whole program.
+//! `Array::open` opens an array, and `Array::slice` and `Array::whole` select items. Then `read` returns the bytes of
+//! the items (feature `decompress`), and `read_array` returns them as an array of the crate ndarray (feature `ndarray`).
+//! `steps` can select every second item, for example. `Array::slice` also accepts the macro `s!` of ndarray: in
+//! `s![-1, ..]`, the negative number counts from the end. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
-//! use b2nd_frame::Frame;
+//! use b2nd_frame::Array;
 //!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let slice = frame.slice(&[0..2, 1..5]).read_array::<i32>()?;
+//! let array = Array::open("tests/data/int32_3x5.b2nd")?;
+//! let slice = array.slice(&[0..2, 1..5]).read_array::<i32>()?;
 //! assert_eq!(slice, ndarray::array![[1, 2, 3, 4], [6, 7, 8, 9]].into_dyn());
-//! let last = frame.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
+//! let last = array.slice(ndarray::s![-1, ..;2]).read_array::<i32>()?;
 //! assert_eq!(last, ndarray::array![10, 12, 14].into_dyn());
-//! assert_eq!(frame.whole().read_array::<i32>()?.sum(), (0..15).sum());
+//! assert_eq!(array.whole().read_array::<i32>()?.sum(), (0..15).sum());
 //! // `f64` is wider than the stored type, `i32`, so it can represent each item.
-//! assert_eq!(frame.whole().read_as::<f64>()?.mean(), Some(7.0));
+//! assert_eq!(array.whole().read_as::<f64>()?.mean(), Some(7.0));
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
@@ -54,12 +54,12 @@
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
-//! use b2nd_frame::{Error, Frame};
+//! use b2nd_frame::{Array, Error, Frame};
 //!
 //! /// `get(start, end)` requests the bytes `start..end`, in HTTP with `Range: bytes={start}-{end - 1}`.
 //! fn slice(get: impl Fn(u64, u64) -> Vec<u8>) -> Result<Vec<u8>, Error> {
-//!     let mut frame = Frame::parse(&get(0, 512))?;
-//!     let mut plan = frame.slice(&[1..3, 2..5]).plan()?;
+//!     let array = Array::new(Frame::parse(&get(0, 512))?)?;
+//!     let mut plan = array.slice(&[1..3, 2..5]).plan()?;
 //!     while !plan.ranges().is_empty() {
 //!         let wave: Vec<_> = plan.ranges().iter().map(|range| get(range.start, range.end)).collect();
 //!         plan.take(wave)?;
@@ -82,7 +82,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
-//! use b2nd_frame::Frame;
+//! use b2nd_frame::Array;
 //! use serde::Deserialize;
 //!
 //! #[derive(Deserialize)]
@@ -94,13 +94,13 @@
 //!     system: (u8, bool), // a tuple takes the fields of a struct by their positions
 //! }
 //!
-//! let mut frame = Frame::open("tests/data/stars/stars.b2nd")?;
-//! let stars: Vec<Star> = frame.slice(&[0..4]).read_rows()?;
+//! let array = Array::open("tests/data/stars/stars.b2nd")?;
+//! let stars: Vec<Star> = array.slice(&[0..4]).read_rows()?;
 //! assert_eq!((stars[3].name.as_str(), stars[3].ra), ("Vega", 279.235));
 //!
 //! // Read one row at a time if the rows do not fit in memory:
 //! let mut brightest = f32::INFINITY;
-//! for star in frame.slice(&[0..6]).rows::<Star>()? {
+//! for star in array.slice(&[0..6]).rows::<Star>()? {
 //!     brightest = brightest.min(star?.magnitude);
 //! }
 //! assert_eq!(brightest, -1.46);
@@ -115,12 +115,12 @@
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
-//! use b2nd_frame::Frame;
+//! use b2nd_frame::Array;
 //!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let array = Array::open("tests/data/int32_3x5.b2nd")?;
 //! let mut sum = 0;
-//! for piece in frame.whole().pieces()? {
-//!     let items = frame.slice(&piece).read()?;
+//! for piece in array.whole().pieces()? {
+//!     let items = array.slice(&piece).read()?;
 //!     sum += items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item)).sum::<i32>();
 //! }
 //! assert_eq!(sum, 105);
@@ -138,7 +138,7 @@
 //! use b2nd_frame::{ChunkPlace, Frame};
 //!
 //! let path = "tests/data/int32_3x5.b2nd";
-//! let mut frame = Frame::open(path)?;
+//! let frame = Frame::open(path)?;
 //! let geometry = frame.array()?.expect("an array").geometry()?;
 //!
 //! let position = geometry.position(&[1, 2]).expect("an item within the shape");
@@ -164,7 +164,7 @@
 //! ```
 //! use b2nd_frame::Frame;
 //!
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+//! let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 //! let geometry = frame.array()?.expect("an array").geometry()?;
 //! let mut chunks = frame.chunks()?;
 //! for part in geometry.chunks_in(&[0..2, 1..5])? {
@@ -210,19 +210,19 @@
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::FrameBuilder;
+//! use b2nd_frame::{Array, FrameBuilder};
 //! use b2nd_frame::b2nd_serde::Meta;
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("rows.b2nd");
 //! let meta = Meta::with_default_shapes(&[1000, 64], 2, "<i2")?;
-//! let mut array = FrameBuilder::new(meta).create(&path)?.into_array_writer()?.threads(2);
+//! let mut writer = FrameBuilder::new(meta).create(&path)?.into_array_writer()?.threads(2);
 //! for row in 0..1000 {
 //!     let items: Vec<u8> = (0..64).flat_map(|column: i16| (column * 3).to_le_bytes()).collect();
-//!     array.write(&[row..row + 1, 0..64], &items)?;
+//!     writer.write(&[row..row + 1, 0..64], &items)?;
 //! }
-//! let mut frame = array.finish()?.persist()?;
-//! assert_eq!(frame.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
+//! let array = Array::new(writer.finish()?.persist()?)?;
+//! assert_eq!(array.slice(&[999..1000, 63..64]).read()?, 189_i16.to_le_bytes());
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -237,7 +237,7 @@
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+//! use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
 //! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -255,8 +255,8 @@
 //! }
 //! camera.set_vlmetalayer("exposure", &0.02)?;
 //! camera.flush()?;
-//! let mut frame = Frame::open(&path)?;
-//! assert_eq!(frame.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
+//! let array = Array::open(&path)?;
+//! assert_eq!(array.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -270,27 +270,24 @@
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use std::sync::Mutex;
-//! use b2nd_frame::{Codec, Frame, FrameBuilder};
+//! use b2nd_frame::{Array, Codec, FrameBuilder};
 //! use b2nd_frame::b2nd_serde::{Meta, Shapes};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
-//! let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
-//! let trailer = old.trailer()?;
-//! let array = old.array()?.expect("an array");
-//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..array.meta().shapes() };
-//! let meta = Meta::new(shapes, array.dtype().expect("a dtype"))?;
+//! let old = Array::open("tests/data/vlmetalayers.b2nd")?;
+//! let attributes = old.attributes()?;
+//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..old.meta().shapes() };
+//! let meta = Meta::new(shapes, old.dtype().expect("a dtype"))?;
 //! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
-//! for layer in old.metalayers().iter().filter(|layer| layer.name() != "b2nd") {
+//! for layer in old.frame().metalayers().iter().filter(|layer| layer.name() != "b2nd") {
 //!     builder = builder.metalayer_bytes(layer.name(), layer.bytes());
 //! }
-//! for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
+//! for layer in attributes.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
 //!     builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
 //! }
 //! let mut writer = builder.create(&path)?.into_array_writer()?;
-//! let old = Mutex::new(old);
-//! writer.write_from(&[0..6], |ranges, items| old.lock().expect("no panic").slice(ranges).read_into(items))?;
+//! writer.write_from(&[0..6], |ranges, items| old.slice(ranges).read_into(items))?;
 //! let new = writer.finish()?.persist()?;
 //! assert_eq!(new.array()?.expect("an array").chunkshape(), [4]);
 //! # }

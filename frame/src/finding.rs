@@ -17,8 +17,8 @@ use crate::code::{FindingCode, Severity};
 /// // `nbytes`, the size of all chunks, is 128 in this file. Change it to 48.
 /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
 /// file[37] = 48;
-/// let mut frame = Frame::read_at(std::io::Cursor::new(file), 0)?;
-/// let findings = Check::default().run(&mut frame)?.findings;
+/// let mut frame = Frame::read_at(file, 0)?;
+/// let findings = Check::default().run(&frame)?.findings;
 ///
 /// let finding = &findings[0];
 /// assert_eq!(finding.code(), FindingCode::InterruptedResize);
@@ -175,14 +175,13 @@ impl Finding {
     /// particular chunks.
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
     /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk record its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?;
+    /// let mut frame = Frame::read_at(file, 0)?;
+    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&frame)?;
     /// assert_eq!(report.findings[0].chunk(), Some(1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -4,9 +4,9 @@
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
-//! use b2nd_frame::Frame;
-//! let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-//! let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+//! use b2nd_frame::Array;
+//! let array = Array::open("tests/data/int32_3x5.b2nd")?;
+//! let items = array.slice(&[1..3, 2..5]).read_array::<i32>()?;
 //! # assert_eq!(items, ndarray::array![[7, 8, 9], [12, 13, 14]].into_dyn());
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
@@ -18,14 +18,14 @@
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("new.b2nd");
-//! use b2nd_frame::{ArrayUpdate, write_array};
+//! use b2nd_frame::{Array, ArrayUpdate, write_array};
 //! use ndarray::array;
 //!
 //! write_array(&path, array![[1, 2, 3], [4, 5, 6]].view())?;
 //! let mut update = ArrayUpdate::open(&path)?;
 //! update.append_array(0, array![[7, 8, 9]].view())?;
 //! update.flush()?;
-//! # assert_eq!(b2nd_frame::Frame::open(&path)?.whole().read_array::<i32>()?.sum(), 45);
+//! # assert_eq!(b2nd_frame::Array::open(&path)?.whole().read_array::<i32>()?.sum(), 45);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -185,6 +185,7 @@ pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;
+pub use find::member::MemberSource;
 pub use find::scan::{Scan, scan};
 pub use find::store::{Store, is_store_folder};
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};

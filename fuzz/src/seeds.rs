@@ -69,7 +69,7 @@ pub fn metalayers() -> Vec<Vec<u8>> {
 pub fn chunks() -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     for bytes in frames() {
-        let Ok(mut frame) = Frame::read_at(std::io::Cursor::new(&bytes), 0) else { continue };
+        let Ok(frame) = Frame::read_at(&bytes, 0) else { continue };
         if let Ok(trailer) = frame.trailer() {
             chunks.extend(trailer.vlmetalayers().iter().map(|layer| layer.chunk().to_vec()));
         }

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use crate::python;
 use b2nd_frame::b2nd_serde::{Layout, Meta, Shapes};
 use b2nd_frame::{
-    ArrayUpdate, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Rewrite, check,
+    Array, ArrayUpdate, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Generation, Rewrite, check,
 };
 use b2nd_lab::vectors::hex;
 use b2nd_lab::{copy_tree, corpus, data};
@@ -285,7 +285,7 @@ fn a_process_without_locks_sees_no_items_that_the_array_never_had() {
             .unwrap();
             update.flush().unwrap();
             drop(update);
-            versions.push(hex(&Frame::open(&path).unwrap().whole().read().unwrap()));
+            versions.push(hex(&Array::open(&path).unwrap().whole().read().unwrap()));
             let answer = other.ask("items");
             let what = if versions.last() == Some(&answer) {
                 0

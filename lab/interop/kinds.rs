@@ -111,7 +111,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");
         if let Some(mut frame) = frame {
             let warns = Check::default()
-                .run(&mut frame)
+                .run(&frame)
                 .unwrap()
                 .findings
                 .iter()
@@ -125,7 +125,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
                 for key in keys {
                     assert!(frames.select(key).unwrap(), "{line}");
                     let mut frame = Frame::read_at(&mut frames, 0).unwrap();
-                    assert_eq!(Check::default().run(&mut frame).unwrap().findings, [], "{key} of {line}");
+                    assert_eq!(Check::default().run(&frame).unwrap().findings, [], "{key} of {line}");
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Frame, Severity};
+use b2nd_frame::{Array, ArrayUpdate, Check, CheckDepth, Severity};
 use serde_json::Value;
 
 use crate::{cases, converse, python, seed};
@@ -47,10 +47,10 @@ fn arrays_that_both_sides_change_by_turns_are_the_same_for_both() {
             commit(path, changes);
             commits += 1;
         } else {
-            let mut frame = Frame::open(path).unwrap();
+            let array = Array::open(path).unwrap();
             let shape: Vec<i64> = serde_json::from_value(line["shape"].clone()).unwrap();
-            assert_eq!(frame.array().unwrap().unwrap().shape(), shape, "{path}");
-            assert_eq!(frame.whole().read().unwrap(), bytes(&line["items"]), "{path}");
+            assert_eq!(array.shape(), shape, "{path}");
+            assert_eq!(array.whole().read().unwrap(), bytes(&line["items"]), "{path}");
             let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
             assert!(findings.iter().all(|finding| finding.severity() == Severity::Warning), "{findings:?}");
             checked += 1;

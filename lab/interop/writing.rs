@@ -225,7 +225,7 @@ fn assert_healthy(path: &Path, offset: u64, may_warn: bool) {
     let report = if offset == 0 {
         check.run_path(path).unwrap()
     } else {
-        check.run(&mut Frame::read_at(File::open(path).unwrap(), offset).unwrap()).unwrap()
+        check.run(&Frame::read_at(File::open(path).unwrap(), offset).unwrap()).unwrap()
     };
     let counts =
         |finding: &Finding| !(may_warn && finding.severity() == Severity::Warning || is_allowed(finding));

@@ -46,7 +46,7 @@ impl Report {
 ///
 /// // The bytes of a sparse frame, without the files of its chunks.
 /// let file = std::fs::File::open("tests/data/sparse.b2nd/chunks.b2frame")?;
-/// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut Frame::read_at(file, 0)?)?;
+/// let report = Check::new(CheckDepth::ChunkHeaders).run(&Frame::read_at(file, 0)?)?;
 /// assert_eq!((report.skipped[0].part, report.skipped[0].count), (SkippedPart::Chunks, None));
 /// assert_eq!(
 ///     report.skipped[0].to_string(),

@@ -402,7 +402,7 @@ mod tests {
 
     #[test]
     fn files_that_cannot_be_found_take_no_memory() {
-        let mut frame = Frame::open("tests/data/sparse.b2nd").unwrap();
+        let frame = Frame::open("tests/data/sparse.b2nd").unwrap();
         let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
         let (mut chunks, mut findings) = (frame.open_chunks().unwrap(), ChunkFindings::default());
         for number in [0, 1, 100, 101] {

@@ -188,13 +188,12 @@ impl<'p> Check<'p> {
     /// in the file has changed since this frame was opened.
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::{Check, CheckDepth, Frame};
     ///
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 3] = 8;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
-    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?;
+    /// let mut frame = Frame::read_at(file, 0)?;
+    /// let report = Check::new(CheckDepth::ChunkHeaders).run(&frame)?;
     /// assert_eq!(report.findings[0].message(), "chunk 1 has items of 8 bytes, but must have 4");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

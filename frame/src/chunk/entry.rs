@@ -30,7 +30,7 @@ pub(crate) const ENTRY_LEN: usize = 8;
 /// ```
 /// use b2nd_frame::{ChunkPlace, Frame, SpecialValue};
 ///
-/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let frame = Frame::open("tests/data/peers/special_some.b2nd")?;
 /// let mut stored = 0;
 /// for entry in frame.chunks()? {
 ///     let entry = entry?;
@@ -60,7 +60,7 @@ pub struct ChunkEntry {
 /// ```
 /// use b2nd_frame::{ChunkPlace, Frame};
 ///
-/// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+/// let frame = Frame::open("tests/data/sparse.b2nd")?;
 /// let first = frame.chunks()?.next().expect("a chunk")?;
 /// assert_eq!(first.place, ChunkPlace::File(0));
 /// assert_eq!(first.file_name().as_deref(), Some("00000000.chunk"));
@@ -103,7 +103,7 @@ impl ChunkEntry {
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/peers/special_some.b2nd")?;
+/// let frame = Frame::open("tests/data/peers/special_some.b2nd")?;
 /// let counts = frame.count_chunks()?;
 /// println!("{} of {} chunks are stored", counts.stored, counts.total());
 /// # assert!(counts.stored > 0 && counts.stored < counts.total());

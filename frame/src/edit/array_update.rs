@@ -98,7 +98,7 @@ const MIN_HOLES: u64 = 1 << 16;
 /// them, or one chunk, are decompressed.
 ///
 /// ```
-/// use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
+/// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
 /// use b2nd_serde::Meta;
 ///
 /// # let folder = tempfile::tempdir()?;
@@ -115,8 +115,8 @@ const MIN_HOLES: u64 = 1 << 16;
 /// log.flush()?;
 /// drop(log);
 ///
-/// let mut frame = Frame::open(&path)?;
-/// let items = frame.whole().read_rows::<i16>()?;
+/// let array = Array::open(&path)?;
+/// let items = array.whole().read_rows::<i16>()?;
 /// assert_eq!(items, [1, 0, 3, 4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

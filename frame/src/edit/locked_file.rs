@@ -23,12 +23,12 @@ use crate::progress::Progress;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_at_once};
-use crate::source::{ReadAt, read_up_to};
+use crate::source::{ReadAt, fill};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
 
 /// The number of bytes copied between two calls of the progress callback.
-const PIECE: u64 = 1 << 22;
+const PIECE: usize = 1 << 22;
 
 /// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
 /// file.
@@ -259,16 +259,16 @@ fn copy_bytes(
     to: &mut impl Write,
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
-    let (mut piece, mut copied) = (Vec::new(), 0);
+    let (mut buffer, mut copied) = (vec![0; PIECE], 0);
     loop {
-        piece.clear();
-        read_up_to(old, start + copied, PIECE, &mut piece).map_err(|error| Error::reading(error).at(path))?;
+        let read = fill(old, start + copied, &mut buffer).map_err(|error| Error::reading(error).at(path))?;
+        let piece = buffer.get(..read).unwrap_or_default();
         if piece.is_empty() {
             return Ok(copied);
         }
-        to.write_all(&piece).map_err(|error| new.unwritable(error))?;
-        copied += piece.len() as u64;
-        progress.advance(piece.len() as u64)?;
+        to.write_all(piece).map_err(|error| new.unwritable(error))?;
+        copied += read as u64;
+        progress.advance(read as u64)?;
     }
 }
 
@@ -293,7 +293,7 @@ fn move_chunks<R: ReadAt>(
         let put = output.put(|out| {
             let mut copied = 0;
             while copied < len {
-                let piece = chunks.bytes(&entry, copied, PIECE.min(len - copied))?;
+                let piece = chunks.bytes(&entry, copied, (PIECE as u64).min(len - copied))?;
                 let piece = piece.map_or_else(Vec::new, |piece| piece.bytes);
                 if piece.is_empty() {
                     return Err(Error::changing(None));

@@ -19,16 +19,16 @@ impl ArrayUpdate {
     /// differs from the shape of the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
-    /// use b2nd_frame::{ArrayUpdate, Frame, write_array};
-    /// use ndarray::{Array, array, s};
+    /// use b2nd_frame::{Array, ArrayUpdate, write_array};
+    /// use ndarray::{Array2, array};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("labels.b2nd");
-    /// write_array(&path, Array::<u8, _>::zeros((3, 4)).view())?;
+    /// write_array(&path, Array2::<u8>::zeros((3, 4)).view())?;
     /// let mut labels = ArrayUpdate::open(&path)?;
     /// labels.write_array(&[1..2, 1..3], array![[7_u8, 8]].view())?;
     /// labels.flush()?;
-    /// assert_eq!(Frame::open(&path)?.slice(&[1..2, 0..4]).read()?, [0, 7, 8, 0]);
+    /// assert_eq!(Array::open(&path)?.slice(&[1..2, 0..4]).read()?, [0, 7, 8, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]
@@ -50,7 +50,7 @@ impl ArrayUpdate {
     /// a dimension other than `axis`, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
-    /// use b2nd_frame::{ArrayUpdate, Frame, write_array};
+    /// use b2nd_frame::{Array, ArrayUpdate, write_array};
     /// use ndarray::array;
     ///
     /// # let folder = tempfile::tempdir()?;
@@ -59,7 +59,7 @@ impl ArrayUpdate {
     /// let mut log = ArrayUpdate::open(&path)?;
     /// log.append_array(0, array![[3.0, 4.0], [5.0, 6.0]].view())?;
     /// log.flush()?;
-    /// let all = Frame::open(&path)?.slice(&[0..3, 0..2]).read_array::<f64>()?;
+    /// let all = Array::open(&path)?.slice(&[0..3, 0..2]).read_array::<f64>()?;
     /// assert_eq!(all, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -123,14 +123,13 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// gets the default mode of new files (the umask applies).
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::Rewrite;
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let new = folder.path().join("new.b2nd");
     /// let array = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// let file = [b"something before ", &array[..]].concat();
-    /// Rewrite::read_at(Cursor::new(file), 17, &new).apply()?;
+    /// Rewrite::read_at(file, 17, &new).apply()?;
     /// assert_eq!(std::fs::read(&new)?, array);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -5,7 +5,9 @@ pub(crate) mod scan;
 
 pub(crate) mod zip;
 
-pub(crate) mod store;
-
 #[cfg(feature = "decompress")]
 pub(crate) mod embedded;
+
+pub(crate) mod member;
+
+pub(crate) mod store;

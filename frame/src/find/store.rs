@@ -12,16 +12,21 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, ErrorKind};
+use crate::find::member::{Container, MemberSource, STORE_FILE, Zip};
 use crate::find::zip::members_to_read;
+use crate::finding::Escaped;
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::header::section::{map_value, values_of};
 use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
+#[cfg(feature = "decompress")]
+use crate::slice::array::Array;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
 
@@ -34,7 +39,8 @@ const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 /// The name, without its extension, of a file with attributes. Such a file is not a member of the store.
 const ATTRIBUTES: &str = "__vlmeta__";
 
-/// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames.
+/// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames, or a single frame (`.b2e`) whose data has
+/// the others.
 ///
 /// ```
 /// use b2nd_frame::{ObjectKind, Store};
@@ -44,8 +50,9 @@ const ATTRIBUTES: &str = "__vlmeta__";
 /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Store {
+    container: Container,
     kind: ObjectKind,
     members: Vec<String>,
     tables: BTreeMap<String, Trailer>,
@@ -56,14 +63,14 @@ pub struct Store {
 impl Store {
     /// The name of the file that determines the kind of a store. It is in the folder or zip file of the store, and its
     /// data can hold small arrays of the store.
-    pub const FILE: &'static str = "embed.b2e";
+    pub const FILE: &'static str = STORE_FILE;
 
     /// The name of the file that marks a folder as a table. It is in that folder.
     pub const TABLE_FILE: &'static str = "_meta.b2f";
 
-    /// Opens a store by the path of its folder or zip file; `None` if it is not a store.
+    /// Opens a store by the path of its folder, zip file or frame; `None` if it is not a store.
     ///
-    /// A store has a file `embed.b2e`. The metalayers of that file identify the kind of store. If they do not, the
+    /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of store. If they do not, the
     /// extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
     /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or zip
     /// file around it is not.
@@ -90,6 +97,12 @@ impl Store {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(not_a_file(path));
         }
+        if let Ok(frame) = Frame::open(path)
+            && frame.kind().is_store()
+        {
+            let (container, kind) = (Container::Alone(path.into()), frame.kind());
+            return Self::new(container, kind, Some(&frame.trailer()?), &[], |_| Ok(None)).map(Some);
+        }
         Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
 
@@ -102,7 +115,8 @@ impl Store {
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         let trailer_of =
             |name: &str| unless_damaged(Frame::open(path.join(name)).and_then(|frame| frame.trailer()));
-        Self::new(kind, unless_damaged(embed.trailer())?.as_ref(), &names, trailer_of).map(Some)
+        let trailer = unless_damaged(embed.trailer())?;
+        Self::new(Container::Folder(path.into()), kind, trailer.as_ref(), &names, trailer_of).map(Some)
     }
 
     /// Reads a store from a reader of its zip file, for example if the zip file is on a server and has no path. `name`
@@ -114,15 +128,18 @@ impl Store {
     /// The errors of [`open`](Self::open).
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::Store;
     ///
     /// let zip = std::fs::read("tests/data/tree.b2z")?;
-    /// let store = Store::read_zip(Cursor::new(zip), "tree.b2z")?.expect("a store");
+    /// let store = Store::read_zip(zip, "tree.b2z")?.expect("a store");
     /// assert_eq!(store.members(), ["/group/large", "/group/small"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn read_zip(reader: impl ReadAt, name: impl AsRef<Path>) -> Result<Option<Self>, Error> {
+    pub fn read_zip(
+        reader: impl ReadAt + Send + Sync + 'static,
+        name: impl AsRef<Path>,
+    ) -> Result<Option<Self>, Error> {
+        let reader = Zip(Arc::new(reader));
         let members = members_to_read(&reader, |name| name == Store::FILE || table_key(name).is_some())?;
         // If several members have the same name, the last one counts, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();
@@ -134,13 +151,15 @@ impl Store {
             Some(frame) => unless_damaged(frame.clone().map_reader(|()| &reader).trailer()),
             None => Ok(None),
         };
-        Self::new(kind, trailer_of(Store::FILE)?.as_ref(), &names, trailer_of).map(Some)
+        let trailer = trailer_of(Store::FILE)?;
+        Self::new(Container::Zip(reader.clone()), kind, trailer.as_ref(), &names, trailer_of).map(Some)
     }
 
     /// Makes the store of this kind. `names` are the names of all its files, including `embed.b2e`. `trailer` is the
     /// trailer of `embed.b2e`, or `None` if that trailer is damaged: the store then lacks the members that only the
     /// trailer lists.
     fn new(
+        container: Container,
         kind: ObjectKind,
         trailer: Option<&Trailer>,
         names: &[String],
@@ -159,7 +178,7 @@ impl Store {
         let elsewhere = trailer.filter(|_| kind == ObjectKind::RemoteStore).and_then(manifest);
         if let Some(Manifest { is_table, schema, members }) = elsewhere {
             let kind = if is_table { ObjectKind::RemoteCTable } else { kind };
-            return Ok(Self { kind, members, tables, mounts: Vec::new(), remote_schema: schema });
+            return Ok(Self { container, kind, members, tables, mounts: Vec::new(), remote_schema: schema });
         }
         let mounts = trailer.map(mounts).unwrap_or_default();
         let key = |name: &String| {
@@ -176,7 +195,7 @@ impl Store {
         members.extend(mounts.iter().cloned());
         members.sort_unstable();
         members.dedup();
-        Ok(Self { kind, members, tables, mounts, remote_schema: None })
+        Ok(Self { container, kind, members, tables, mounts, remote_schema: None })
     }
 
     /// The kind of store: [`DictStore`](ObjectKind::DictStore), [`TreeStore`](ObjectKind::TreeStore),
@@ -184,6 +203,105 @@ impl Store {
     #[must_use]
     pub fn kind(&self) -> ObjectKind {
         self.kind
+    }
+
+    /// Opens the array with this key.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`frame`](Self::frame) and of [`Array::new`].
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+    /// let array = store.array("/group/small")?;
+    /// assert_eq!(array.shape(), [4]);
+    /// let error = store.array("/group/none").unwrap_err();
+    /// assert_eq!(error.to_string(), "the store has no member with the key /group/none; it has /group/large, /group/small");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[cfg(feature = "decompress")]
+    pub fn array(&self, key: &str) -> Result<Array<MemberSource>, Error> {
+        Array::new(self.frame(key)?)
+    }
+
+    /// Opens the frame with this key. Without the feature `decompress`, frames in the compressed data of the store
+    /// cannot be opened.
+    ///
+    /// # Errors
+    ///
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the store has no member with this key.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the member is a table, which has many frames, or is on a
+    ///   server, or is compressed in the zip file.
+    /// - The errors of [`Frame::open`] and of [`zip_member`](crate::zip_member).
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+    /// assert!(store.frame("/group/small")?.array()?.is_some());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn frame(&self, key: &str) -> Result<Frame<MemberSource>, Error> {
+        self.find(key)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// Reads the attributes of the group with this key; `/` is the whole store. `None` if it has none.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::trailer`], and those of [`frame`](Self::frame) but for a missing key.
+    ///
+    /// ```
+    /// use b2nd_frame::Store;
+    ///
+    /// let store = Store::open("tests/data/tree.b2z")?.expect("a store");
+    /// let attributes = store.attributes("/group")?;
+    /// assert!(attributes.is_none());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn attributes(&self, key: &str) -> Result<Option<Trailer>, Error> {
+        let key = format!("{}/{ATTRIBUTES}", key.trim_end_matches('/'));
+        self.find(&key)?.map(|frame| frame.trailer()).transpose()
+    }
+
+    fn find(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
+        // A key is not a path: it cannot lead out of the folder of the store.
+        if !key.starts_with('/') || key.split('/').any(|part| part == "..") {
+            return Ok(None);
+        }
+        let found = self.container.frame(Self::file_names(key))?;
+        #[cfg(feature = "decompress")]
+        if found.is_none() {
+            return self.container.embedded(key);
+        }
+        Ok(found)
+    }
+
+    /// The error for a key without a frame.
+    fn missing(&self, key: &str) -> Error {
+        const MAX_LISTED: usize = 5;
+        let key = Escaped(key);
+        if self.tables.contains_key(key.0) {
+            return Error::unsupported(format_args!(
+                "the member {key} is a table: each of its columns is an array"
+            ));
+        }
+        let is_below = |member: &String| member.strip_prefix(key.0).is_some_and(|rest| rest.starts_with('/'));
+        if self.members.iter().any(is_below) {
+            return Error::invalid_input(format_args!("{key} is a group of members, not a member"));
+        }
+        if self.members.iter().any(|member| member == key.0) {
+            return Error::unsupported(format_args!("the data of {key} is not in the store"));
+        }
+        let listed: Vec<_> =
+            self.members.iter().take(MAX_LISTED).map(|member| Escaped(member).to_string()).collect();
+        let more = if self.members.len() > MAX_LISTED { ", …" } else { "" };
+        let listed = if listed.is_empty() { "no members".into() } else { listed.join(", ") };
+        Error::invalid_input(format_args!(
+            "the store has no member with the key {key}; it has {listed}{more}"
+        ))
     }
 
     /// The keys of the store's members, sorted. Each key begins with `/`. If a tree store has a table, the table is one

@@ -187,15 +187,14 @@ impl ZipMember {
     /// [`Io`](crate::ErrorKind::Io) if the zip file cannot be read.
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::zip_members;
     ///
     /// let mut file = std::fs::read("tests/data/tree.b2z")?;
-    /// let members = zip_members(Cursor::new(&file))?;
+    /// let members = zip_members(&file)?;
     /// let member = members.iter().find(|member| member.name() == "group/small.b2nd").expect("a member");
-    /// assert_eq!(member.check_bytes(Cursor::new(&file))?, None);
+    /// assert_eq!(member.check_bytes(&file)?, None);
     /// file[member.offset() as usize + 100] ^= 1;
-    /// let finding = member.check_bytes(Cursor::new(&file))?.expect("a finding");
+    /// let finding = member.check_bytes(&file)?.expect("a finding");
     /// assert_eq!(finding.code().name(), "zip-checksum");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -299,7 +298,7 @@ fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error>
 ///         None => println!("{} at {}: no array", member.name(), member.offset()),
 ///     }
 ///     let mut frame = Frame::read_at(&mut file, member.offset())?;
-///     assert_eq!(Check::default().run(&mut frame)?.findings, []);
+///     assert_eq!(Check::default().run(&frame)?.findings, []);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

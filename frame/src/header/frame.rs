@@ -21,7 +21,7 @@ use crate::messagepack::cursor::{Cursor, Part};
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+/// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
 /// let array = frame.array()?.expect("an array");
 /// assert_eq!((array.shape(), array.dtype()), (&[6][..], Some("<f8")));
 /// assert_eq!(frame.header().typesize, 8);

@@ -21,7 +21,7 @@ use crate::source::{ReadAt, read_up_to};
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let mut chunks = frame.chunks()?;
 /// // A `for` loop would borrow `chunks`, but the call of `header` also needs `chunks`. So this is a `while` loop.
 /// while let Some(entry) = chunks.next().transpose()? {
@@ -113,7 +113,7 @@ impl<R: ReadAt> Frame<R> {
     /// use b2nd_frame::{ChunkPlace, Frame};
     ///
     /// // Get the bytes of the third chunk, for any Blosc2 decompressor.
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let third = chunks.get(2)?.expect("a chunk");
     /// let header = chunks.header(&third)?.expect("a stored chunk");
@@ -187,7 +187,7 @@ impl<R: ReadAt> Frame<R> {
         let unreadable = |error| Error::io("read", &path, error);
         let Some((file, room)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
         let mut bytes = Vec::new();
-        read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
+        read_up_to(&file, from, length, &mut bytes).map_err(unreadable)?;
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
@@ -242,7 +242,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let third = chunks.get(2)?.expect("a chunk");
     /// let second = chunks.get(1)?.expect("a chunk");
@@ -272,7 +272,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// ```
     /// use b2nd_frame::{Frame, SpecialValue};
     ///
-    /// let mut frame = Frame::open("tests/data/peers/special_full.b2nd")?;
+    /// let frame = Frame::open("tests/data/peers/special_full.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// while let Some(entry) = chunks.next().transpose()? {
     ///     let header = chunks.header(&entry)?.expect("a stored chunk");
@@ -305,13 +305,12 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// [`CheckDepth::ChunkHeaders`](crate::CheckDepth::ChunkHeaders).
     ///
     /// ```
-    /// use std::io::Cursor;
     /// use b2nd_frame::Frame;
     ///
     /// // Chunk 1 of this file begins at byte 229. Bytes 12 to 15 of a chunk record its length.
     /// let mut file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// file[229 + 15] = 0x40;
-    /// let mut frame = Frame::read_at(Cursor::new(file), 0)?;
+    /// let frame = Frame::read_at(file, 0)?;
     /// let mut chunks = frame.chunks()?;
     /// let second = chunks.get(1)?.expect("a chunk");
     /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
@@ -357,7 +356,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let frame = Frame::open("tests/data/sparse.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let first = chunks.next().expect("a chunk")?;
     /// let chunk = chunks.compressed(&first)?.expect("a stored chunk");

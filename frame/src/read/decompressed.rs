@@ -33,7 +33,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
     /// let mut chunks = frame.chunks()?;
     /// let first = chunks.get(0)?.expect("a chunk");
     /// let data = chunks.decompressed(&first)?;

@@ -186,7 +186,7 @@ impl<R: ReadAt> Frame<R> {
     /// let offset = bytes.len() as u64;
     /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
     ///
-    /// let frame = Frame::read_at(std::io::Cursor::new(bytes), offset)?;
+    /// let frame = Frame::read_at(bytes, offset)?;
     /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
     /// assert_eq!(frame.offset(), offset);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

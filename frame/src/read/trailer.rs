@@ -20,7 +20,7 @@ impl<R: ReadAt> Frame<R> {
     /// ```
     /// use b2nd_frame::Frame;
     ///
-    /// let mut frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let trailer = frame.trailer()?;
     /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
     /// assert_eq!(names, ["unit", "note"]);

@@ -200,11 +200,10 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Salvage};
-    /// use std::io::Cursor;
     ///
     /// let mut cut = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// cut.truncate(400);
-    /// let salvage = || Salvage::read_at(Cursor::new(&cut), 0);
+    /// let salvage = || Salvage::read_at(&cut, 0);
     /// assert_eq!(salvage()?.locate().unwrap_err().kind(), ErrorKind::OrderUnknown);
     /// salvage()?.assume_order().locate()?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())

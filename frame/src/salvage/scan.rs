@@ -284,14 +284,13 @@ fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Cursor;
 
     use super::*;
 
     #[test]
     fn chunks_that_are_not_compared_have_no_more_bytes_than_the_file() {
         let file = fs::read("tests/data/int32_3x5.b2nd").unwrap();
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         let (rules, left) = (ChunkRules::new(frame.header(), true), chunks_len(frame.header()));
         let mut scan = HeaderScan {
             sharing: BTreeSet::new(),

@@ -204,18 +204,18 @@ impl<R: ReadAt> Slice<'_, R> {
     /// nor 1.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     /// use ndarray::{array, s};
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let items = frame.slice(&[1..3, 2..5]).read_array::<i32>()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = array.slice(&[1..3, 2..5]).read_array::<i32>()?;
     /// assert_eq!(items, array![[7, 8, 9], [12, 13, 14]].into_dyn());
-    /// let items = frame.slice(s![-1, ..;2]).read_array::<i32>()?;
+    /// let items = array.slice(s![-1, ..;2]).read_array::<i32>()?;
     /// assert_eq!(items, array![10, 12, 14].into_dyn());
     ///
-    /// let error = frame.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
+    /// let error = array.slice(&[1..3, 2..5]).read_array::<f32>().unwrap_err();
     /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f32; use i32");
-    /// let error = frame.whole().read_array::<f64>().unwrap_err();
+    /// let error = array.whole().read_array::<f64>().unwrap_err();
     /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as f64; use i32, or `read_as`");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
@@ -266,14 +266,14 @@ impl<R: ReadAt> Slice<'_, R> {
     /// The errors of [`read_array`](Self::read_array), except that `T` may be wider than the stored type.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     /// use ndarray::array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let items = frame.slice(&[1..3, 2..5]).read_as::<f64>()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = array.slice(&[1..3, 2..5]).read_as::<f64>()?;
     /// assert_eq!(items, array![[7.0, 8.0, 9.0], [12.0, 13.0, 14.0]].into_dyn());
     ///
-    /// let error = frame.slice(&[1..3, 2..5]).read_as::<i16>().unwrap_err();
+    /// let error = array.slice(&[1..3, 2..5]).read_as::<i16>().unwrap_err();
     /// assert_eq!(error.to_string(), "items of dtype <i4 cannot be read as i16; use i32");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```

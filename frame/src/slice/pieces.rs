@@ -26,13 +26,13 @@ impl<R> Slice<'_, R> {
     /// The errors of [`nbytes`](Self::nbytes).
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
     /// let mut items = Vec::new();
     /// let mut buffer = Vec::new();
-    /// for piece in frame.slice(&[1..3, 2..5]).pieces()? {
-    ///     let piece = frame.slice(&piece);
+    /// for piece in array.slice(&[1..3, 2..5]).pieces()? {
+    ///     let piece = array.slice(&piece);
     ///     buffer.resize(piece.nbytes()?, 0);
     ///     piece.read_into(&mut buffer)?;
     ///     items.extend_from_slice(&buffer);
@@ -50,11 +50,11 @@ impl<R> Slice<'_, R> {
 /// An iterator over the pieces of a slice, in C order. [`Slice::pieces`] returns it.
 ///
 /// ```
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::Array;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
 /// // A small slice is one piece.
-/// assert!(frame.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
+/// assert!(array.slice(&[1..3, 2..5]).pieces()?.eq([[1..3, 2..5]]));
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 // A piece has a single index in each dimension before `dimension`, a range of indices in `dimension`, and all indices

@@ -25,14 +25,14 @@ use crate::slice::waves::{WaveLimits, Waves};
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::{Array, Frame};
 ///
 /// let mut file = std::fs::File::open("tests/data/int32_3x5.b2nd")?;
 /// let mut first = vec![0; 200];
 /// file.read_exact(&mut first)?;
-/// let mut frame = Frame::parse(&first)?;
+/// let array = Array::new(Frame::parse(&first)?)?;
 ///
-/// let mut plan = frame.slice(&[1..3, 2..5]).plan()?;
+/// let mut plan = array.slice(&[1..3, 2..5]).plan()?;
 /// while !plan.ranges().is_empty() {
 ///     let mut wave = Vec::new();
 ///     for range in plan.ranges() {
@@ -76,15 +76,15 @@ impl<R> Slice<'_, R> {
     /// The errors of [`read`](Self::read) that are found without reading a chunk.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::{Array, Frame};
     ///
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// let mut frame = Frame::parse(&file)?;
-    /// let plan = frame.slice(&[0..3, 0..5]).plan()?;
+    /// let array = Array::new(Frame::parse(&file)?)?;
+    /// let plan = array.slice(&[0..3, 0..5]).plan()?;
     /// // The chunk index comes first.
     /// assert_eq!(plan.ranges(), [421..520]);
     ///
-    /// let error = frame.slice(&[0..3, 4..6]).plan().unwrap_err();
+    /// let error = array.slice(&[0..3, 4..6]).plan().unwrap_err();
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -123,11 +123,11 @@ impl SlicePlan {
     /// contiguous frame, all ranges are in that file.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/sparse.b2nd")?;
+    /// let array = Array::open("tests/data/sparse.b2nd")?;
     /// let index = std::fs::read("tests/data/sparse.b2nd/chunks.b2frame")?;
-    /// let mut plan = frame.slice(&[0..6, 0..8]).plan()?;
+    /// let mut plan = array.slice(&[0..6, 0..8]).plan()?;
     /// assert_eq!(plan.chunk_file(0), None);
     /// let range = plan.ranges()[0].clone();
     /// plan.take([&index[range.start as usize..range.end as usize]])?;
@@ -237,11 +237,11 @@ impl fmt::Debug for SlicePlan {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::io::Cursor;
     use std::path::Path;
 
     use super::*;
     use crate::header::frame::Frame;
+    use crate::slice::array::Array;
 
     fn followed(mut plan: SlicePlan, file: &[u8]) -> Vec<u8> {
         while !plan.ranges().is_empty() {
@@ -264,14 +264,19 @@ mod tests {
             // The published package lacks the folder `geometry`. A missing folder is skipped.
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let Ok(file) = fs::read(entry.unwrap().path()) else { continue };
-                let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { continue };
-                let Ok(items) = frame.whole().read() else { continue };
+                let Ok(frame) = Frame::read_at(&file, 0) else { continue };
+                let Ok(array) = Array::new(frame) else { continue };
+                let Ok(items) = array.whole().read() else { continue };
                 for (wave, gap, reads_whole) in
                     [(1, 0, false), (200, 8, false), (200, 8, true), (5000, 100, true)]
                 {
                     let limits = WaveLimits { wave, gap, reads_whole };
-                    let plan = frame.whole().threads(1 + count % 2).plan_with(limits).unwrap();
-                    assert!(followed(plan, &file) == items, "waves of {wave} bytes");
+                    // The array knows its index and the starts of its chunks; a new array does not.
+                    let new = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+                    for array in [&array, &new] {
+                        let plan = array.whole().threads(1 + count % 2).plan_with(limits).unwrap();
+                        assert!(followed(plan, &file) == items, "waves of {wave} bytes");
+                    }
                 }
                 count += 1;
             }
@@ -285,8 +290,8 @@ mod tests {
     fn a_wave_is_taken_as_a_whole_or_not_at_all() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/int32_3x5.b2nd");
         let file = fs::read(path).unwrap();
-        let mut frame = Frame::parse(&file).unwrap();
-        let mut plan = frame.whole().plan().unwrap();
+        let array = Array::new(Frame::parse(&file).unwrap()).unwrap();
+        let mut plan = array.whole().plan().unwrap();
         let range = plan.ranges()[0].clone();
         let [start, end] = [range.start, range.end].map(|byte| usize::try_from(byte).unwrap());
         let index = &file[start..end];
@@ -295,9 +300,9 @@ mod tests {
         assert_eq!(refused(vec![&file]), "byte range 0 of the wave has 99 bytes, not 520");
         assert_eq!(refused(vec![&index[1..]]), "byte range 0 of the wave has 99 bytes, not 98");
         plan.take([index]).unwrap();
-        let error = frame.whole().plan().unwrap().finish().unwrap_err();
+        let error = array.whole().plan().unwrap().finish().unwrap_err();
         assert_eq!(error.to_string(), "byte ranges of the slice are left, 1 in this wave");
         assert!(plan.take([vec![0; 1]]).is_err());
-        assert_eq!(followed(plan, &file), frame.whole().plan().map(|plan| followed(plan, &file)).unwrap());
+        assert_eq!(followed(plan, &file), array.whole().plan().map(|plan| followed(plan, &file)).unwrap());
     }
 }

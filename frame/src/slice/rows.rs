@@ -31,7 +31,7 @@ impl<'a, R: ReadAt> Slice<'a, R> {
     /// an item does not fit `T`.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     /// use serde::Deserialize;
     ///
     /// #[derive(Debug, PartialEq, Deserialize)]
@@ -40,10 +40,10 @@ impl<'a, R: ReadAt> Slice<'a, R> {
     ///     b: f64,
     /// }
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.slice(&[1..2, 0..3]).read_rows::<u8>()?, [5, 6, 7]);
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.slice(&[1..2, 0..3]).read_rows::<u8>()?, [5, 6, 7]);
     ///
-    /// let error = frame.slice(&[1..2, 0..3]).read_rows::<Cell>().unwrap_err();
+    /// let error = array.slice(&[1..2, 0..3]).read_rows::<Cell>().unwrap_err();
     /// let message = "item 0 of the slice: the dtype is <i4, not struct Cell";
     /// assert_eq!(error.to_string(), message);
     /// # Ok::<(), b2nd_frame::Error>(())
@@ -61,11 +61,11 @@ impl<'a, R: ReadAt> Slice<'a, R> {
     /// and then ends.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
     /// let mut sum = 0;
-    /// for item in frame.slice(&[0..3, 0..5]).rows::<i64>()? {
+    /// for item in array.slice(&[0..3, 0..5]).rows::<i64>()? {
     ///     sum += item?;
     /// }
     /// assert_eq!(sum, 105);
@@ -106,10 +106,10 @@ impl<'a, R: ReadAt> Slice<'a, R> {
 /// An iterator that reads the items of a slice as rows. [`Slice::rows`] returns it.
 ///
 /// ```
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::Array;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-/// let mut rows = frame.slice(&[2..3, 3..5]).rows::<u64>()?;
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+/// let mut rows = array.slice(&[2..3, 3..5]).rows::<u64>()?;
 /// assert_eq!(rows.next().transpose()?, Some(13));
 /// assert_eq!(rows.next().transpose()?, Some(14));
 /// assert!(rows.next().is_none());

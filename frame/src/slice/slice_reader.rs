@@ -17,11 +17,11 @@ use crate::source::ReadAt;
 /// A slice of an array that is not read yet. [`Frame::slice`] and [`Frame::whole`] return it.
 ///
 /// ```
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::Array;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
 /// let mut items = [0; 24];
-/// frame.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
+/// array.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
 /// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
 /// assert!(items.eq([7, 8, 9, 12, 13, 14]));
 /// # Ok::<(), b2nd_frame::Error>(())
@@ -41,14 +41,14 @@ impl<R> Array<R> {
     /// array without dimensions, pass `&[]`.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let row = frame.slice(&[1..2, 0..5]).read()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let row = array.slice(&[1..2, 0..5]).read()?;
     /// assert_eq!(row.len(), 5 * 4);
     /// assert_eq!(row[..4], 5_i32.to_le_bytes());
     ///
-    /// let error = frame.slice(&[0..3, 4..6]).read().unwrap_err();
+    /// let error = array.slice(&[0..3, 4..6]).read().unwrap_err();
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
@@ -59,10 +59,10 @@ impl<R> Array<R> {
     /// Selects the whole array.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(frame.whole().read()?.len(), 3 * 5 * 4);
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.whole().read()?.len(), 3 * 5 * 4);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn whole(&self) -> Slice<'_, R> {
@@ -77,10 +77,10 @@ impl<R> Slice<'_, R> {
     /// slice returns an error.
     ///
     /// ```
-    /// use b2nd_frame::Frame;
+    /// use b2nd_frame::Array;
     ///
-    /// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let items = frame.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let items = array.slice(&[0..3, 1..5]).steps(&[2, 3]).read()?;
     /// assert_eq!(items, [1_i32, 4, 11, 14].map(i32::to_le_bytes).concat());
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```

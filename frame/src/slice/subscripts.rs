@@ -11,13 +11,13 @@ use crate::error::Error;
 /// feature `ndarray`, the subscripts of [`ndarray::s!`].
 ///
 /// ```
-/// use b2nd_frame::Frame;
+/// use b2nd_frame::Array;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let array = Array::open("tests/data/int32_3x5.b2nd")?;
 /// let ranges = vec![1..2, 0..5];
-/// assert_eq!(frame.slice(&[1..2, 0..5]).read()?, frame.slice(&ranges).read()?);
+/// assert_eq!(array.slice(&[1..2, 0..5]).read()?, array.slice(&ranges).read()?);
 /// # #[cfg(feature = "ndarray")]
-/// assert_eq!(frame.slice(&ranges).read()?, frame.slice(ndarray::s![1, ..]).read()?);
+/// assert_eq!(array.slice(&ranges).read()?, array.slice(ndarray::s![1, ..]).read()?);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 // No other crate can implement this trait: `list` returns values of `Subscript`, and other crates cannot name this

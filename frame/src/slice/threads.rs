@@ -37,27 +37,27 @@ pub(super) fn in_threads(
     let (sender, receiver) = mpsc::sync_channel(threads);
     let receiver = Mutex::new(receiver);
     thread::scope(|scope| {
-        for _ in 1..threads {
-            let work = || {
-                let mut scratch = opened.scratch();
-                while let Some((number, task)) = next(&receiver) {
-                    errors.record(number, task.run(selection, target, &mut scratch));
-                }
-                opened.keep_scratch(scratch);
-            };
-            // If the system refuses to start another thread, do not try to start more. The threads that have started
-            // and the calling thread do the work.
-            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                break;
+        let work = || {
+            let mut scratch = opened.scratch();
+            while let Some((number, task)) = next(&receiver) {
+                errors.record(number, task.run(selection, target, &mut scratch));
             }
-        }
-        let mut number = 0;
+            opened.keep_scratch(scratch);
+        };
+        let (mut number, mut unstarted) = (0, threads - 1);
         let produced = produce(&mut |task| {
             // If a task has failed, `produce` should stop. The error `stopped` only makes it stop, and never reaches
             // the caller. It is recorded below with the next task number. The failed task has a lower number, and
             // `record` keeps the error with the lowest number.
             if errors.lock().is_some() {
                 return Err(Error::stopped());
+            }
+            // Each task but the first starts a thread, so a slice with a single task needs none. If the system refuses
+            // to start a thread, do not try to start more: the threads that have started and the calling thread do the
+            // work.
+            if number > 0 && unstarted > 0 {
+                let is_started = thread::Builder::new().spawn_scoped(scope, work).is_ok();
+                unstarted = if is_started { unstarted - 1 } else { 0 };
             }
             // If the queue is full, the calling thread runs this task instead of waiting.
             if let Err(TrySendError::Full((number, task)) | TrySendError::Disconnected((number, task))) =

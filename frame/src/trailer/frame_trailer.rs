@@ -60,7 +60,7 @@ pub(crate) const VERSION: u8 = 1;
 /// ```
 /// use b2nd_frame::Frame;
 ///
-/// let mut frame = Frame::open("tests/data/int32_3x5.b2nd")?;
+/// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
 /// let trailer = frame.trailer()?;
 /// assert_eq!(trailer.bytes().len(), 35);
 /// assert_eq!(trailer.offset() + 35, frame.header().frame_len);

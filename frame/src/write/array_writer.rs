@@ -40,7 +40,7 @@ const BITS: usize = u64::BITS as usize;
 ///
 /// ```
 /// use std::io::Cursor;
-/// use b2nd_frame::{Frame, FrameBuilder};
+/// use b2nd_frame::{Array, Frame, FrameBuilder};
 /// use b2nd_serde::{Meta, Shapes};
 ///
 /// let meta = Meta::new(Shapes { shape: &[3, 5], chunkshape: &[2, 3], blockshape: &[1, 2] }, "|u1")?;
@@ -49,8 +49,8 @@ const BITS: usize = u64::BITS as usize;
 /// array.write(&[0..1, 0..5], &[0, 1, 2, 3, 4])?;
 /// array.write(&[1..3, 0..5], &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14])?;
 ///
-/// let mut frame = Frame::read_at(array.finish()?, 0)?;
-/// assert_eq!(frame.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
+/// let array = Array::new(Frame::read_at(array.finish()?, 0)?)?;
+/// assert_eq!(array.slice(&[1..3, 2..4]).read()?, [7, 8, 12, 13]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is a frame before `finish`"]
@@ -211,21 +211,16 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use std::sync::Mutex;
-    /// use b2nd_frame::{Error, Frame, FrameBuilder};
+    /// use b2nd_frame::{Array, Frame, FrameBuilder};
     /// use b2nd_serde::Meta;
     ///
     /// // This example makes a copy of an array, with another chunk shape.
-    /// let source = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let old = source.array()?.expect("an array").meta().clone();
-    /// let meta = Meta::with_default_shapes(old.shape(), 4, old.dtype().expect("a dtype"))?;
+    /// let source = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let meta = Meta::with_default_shapes(source.shape(), 4, source.dtype().expect("a dtype"))?;
     ///
     /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?.threads(2);
-    /// let source = Mutex::new(source);
-    /// array.write_from(&[0..3, 0..5], |ranges, items| {
-    ///     source.lock().expect("no panic").slice(ranges).read_into(items)
-    /// })?;
-    /// let mut copy = Frame::read_at(array.finish()?, 0)?;
+    /// array.write_from(&[0..3, 0..5], |ranges, items| source.slice(ranges).read_into(items))?;
+    /// let copy = Array::new(Frame::read_at(array.finish()?, 0)?)?;
     /// assert_eq!(copy.slice(&[1..2, 0..1]).read()?, [5, 0, 0, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -262,14 +257,14 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// ```
     /// # use std::io::Cursor;
-    /// # use b2nd_frame::{Frame, FrameBuilder};
+    /// # use b2nd_frame::{Array, Frame, FrameBuilder};
     /// # use b2nd_serde::{Meta, Shapes};
     /// let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[4], blockshape: &[2] }, "|u1")?;
     /// let mut array = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
     /// array.write(&[1..3], &[7, 8])?;
     /// array.fill_with_zeros()?;
-    /// let mut frame = Frame::read_at(array.finish()?, 0)?;
-    /// assert_eq!(frame.whole().read()?, [0, 7, 8, 0, 0, 0]);
+    /// let array = Array::new(Frame::read_at(array.finish()?, 0)?)?;
+    /// assert_eq!(array.whole().read()?, [0, 7, 8, 0, 0, 0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fill_with_zeros(&mut self) -> Result<(), Error> {

@@ -52,7 +52,7 @@ use crate::write::output::Output;
 /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
 /// assert_eq!(frame.trailer()?.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
 /// assert_eq!(frame.count_chunks()?.stored, 2);
-/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// assert_eq!(Check::default().run(&frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -208,7 +208,7 @@ impl FrameBuilder {
     /// ```
     /// use b2nd_frame::{Frame, FrameBuilder};
     ///
-    /// let mut old = Frame::open("tests/data/vlmetalayers.b2nd")?;
+    /// let old = Frame::open("tests/data/vlmetalayers.b2nd")?;
     /// let meta = old.array()?.expect("an array").meta().clone();
     /// let mut builder = FrameBuilder::new(meta);
     /// // The indexes of another array would be wrong.

@@ -36,7 +36,7 @@ use crate::write::output::Output;
 /// assert_eq!(error.to_string(), "chunk 1 has already been given, or filled");
 /// writer.write_uncompressed(0, &[1, 2])?;
 /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-/// assert_eq!(Check::default().run(&mut frame)?.findings, []);
+/// assert_eq!(Check::default().run(&frame)?.findings, []);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "nothing is a frame before `finish`"]

@@ -21,7 +21,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{Frame, FrameBuilder};
+    /// use b2nd_frame::{Array, Frame, FrameBuilder};
     /// use b2nd_serde::Meta;
     /// use serde::{Deserialize, Serialize};
     ///
@@ -39,8 +39,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// let stars = stars.map(|(name, ra, dec)| Star { ra, dec, name: name.into() });
     /// writer.write_rows(&[0..2], &stars)?;
     ///
-    /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-    /// assert_eq!(frame.whole().read_rows::<Star>()?, stars);
+    /// let array = Array::new(Frame::read_at(writer.finish()?, 0)?)?;
+    /// assert_eq!(array.whole().read_rows::<Star>()?, stars);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_rows<T: Serialize>(

@@ -34,8 +34,9 @@ use crate::write::frame_builder::FrameBuilder;
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("waves.b2nd");
 /// let waves = Array::linspace(0.0, 100.0, 60_000).sin().into_shape_with_order((300, 200))?;
-/// let mut frame = b2nd_frame::write_array(&path, waves.view())?;
-/// assert_eq!(frame.whole().read_array::<f64>()?, waves.into_dyn());
+/// let frame = b2nd_frame::write_array(&path, waves.view())?;
+/// let array = b2nd_frame::Array::new(frame)?;
+/// assert_eq!(array.whole().read_array::<f64>()?, waves.into_dyn());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write_array<T: Item, D: Dimension>(
@@ -57,7 +58,7 @@ impl FrameBuilder {
     /// [`NewFrame::persist`](crate::NewFrame::persist).
     ///
     /// ```
-    /// use b2nd_frame::{Codec, FrameBuilder};
+    /// use b2nd_frame::{Array, Codec, FrameBuilder};
     /// use b2nd_serde::{Meta, Shapes};
     /// use ndarray::array;
     ///
@@ -65,8 +66,8 @@ impl FrameBuilder {
     /// # let path = folder.path().join("table.b2nd");
     /// let meta = Meta::new(Shapes { shape: &[2, 3], chunkshape: &[1, 3], blockshape: &[1, 3] }, ">i4")?;
     /// let builder = FrameBuilder::new(meta).codec(Codec::LZ4).vlmetalayer("unit", "metre");
-    /// let mut frame = builder.write_array(&path, array![[1, 2, 3], [4, 5, 6]].view())?;
-    /// assert_eq!(frame.slice(&[1..2, 0..1]).read()?, [0, 0, 0, 4]);
+    /// let frame = builder.write_array(&path, array![[1, 2, 3], [4, 5, 6]].view())?;
+    /// assert_eq!(Array::new(frame)?.slice(&[1..2, 0..1]).read()?, [0, 0, 0, 4]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn write_array<T: Item, D: Dimension>(
@@ -91,7 +92,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// ```
     /// use std::io::Cursor;
-    /// use b2nd_frame::{Frame, FrameBuilder};
+    /// use b2nd_frame::{Array, Frame, FrameBuilder};
     /// use b2nd_serde::{Meta, Shapes};
     /// use ndarray::array;
     ///
@@ -99,8 +100,8 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     /// let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new()))?.into_array_writer()?;
     /// writer.write_array(&[0..2, 0..2], array![[1_i16, 2], [5, 6]].view())?;
     /// writer.write_array(&[0..2, 2..4], array![[3_i16, 4], [7, 8]].view())?;
-    /// let mut frame = Frame::read_at(writer.finish()?, 0)?;
-    /// assert_eq!(frame.slice(&[1..2, 0..4]).read_array::<i16>()?, array![[5_i16, 6, 7, 8]].into_dyn());
+    /// let written = Array::new(Frame::read_at(writer.finish()?, 0)?)?;
+    /// assert_eq!(written.slice(&[1..2, 0..4]).read_array::<i16>()?, array![[5_i16, 6, 7, 8]].into_dyn());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]

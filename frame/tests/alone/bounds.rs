@@ -2,15 +2,17 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::iter;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crate::writes::Writes;
 use allocation_counter::measure;
+#[cfg(feature = "decompress")]
+use b2nd_frame::Array;
 use b2nd_frame::{
-    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, MemberContent, Rewrite, Salvage,
+    Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, MemberContent, ReadAt, Rewrite, Salvage,
     Severity, SpecialValue, Trailer, check, dump_header, scan, zip_members,
 };
 use b2nd_lab::{
@@ -155,7 +157,7 @@ fn a_frame_costs_what_is_there() {
     let (path, other) = (folder.path().join("frame"), folder.path().join("other"));
     for (name, file) in frames() {
         let n = file.len();
-        let read_at = || Frame::read_at(Cursor::new(&file[..]), 0);
+        let read_at = || Frame::read_at(&file[..], 0);
         fs::write(&path, &file).unwrap();
         bounded(&format!("parse, {name}"), n, 4, || {
             drop(Frame::parse(&file).map(|frame| drop(frame.array())));
@@ -163,19 +165,19 @@ fn a_frame_costs_what_is_there() {
         bounded(&format!("read_at, {name}"), n, 8, || drop(read_at()));
         bounded(&format!("open, {name}"), n, 8, || drop(Frame::open(&path)));
         bounded(&format!("open_stable, {name}"), n, 8, || drop(Frame::open_stable(&path, Duration::ZERO)));
-        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|mut frame| frame.trailer())));
+        bounded(&format!("trailer, {name}"), n, 8, || drop(read_at().map(|frame| frame.trailer())));
         bounded(&format!("check, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| Check::default().run(&mut frame)));
+            drop(read_at().map(|frame| Check::default().run(&frame)));
         });
         let go_on = |_: &Row<'_>| ControlFlow::Continue(());
         bounded(&format!("rows, {name}"), n, 8, || dump_header(&file).rows(go_on));
         bounded(&format!("dump_trailer, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| frame.dump_trailer(go_on)));
+            drop(read_at().map(|frame| frame.dump_trailer(go_on)));
         });
         bounded(&format!("dump_chunks, {name}"), n, 8, || {
-            drop(read_at().map(|mut frame| frame.dump_chunks(go_on)));
+            drop(read_at().map(|frame| frame.dump_chunks(go_on)));
         });
-        bounded(&format!("scan, {name}"), n, 8, || scan(Cursor::new(&file[..])).for_each(drop));
+        bounded(&format!("scan, {name}"), n, 8, || scan(&file[..]).for_each(drop));
         bounded(&format!("edit, {name}"), n, 8, || {
             drop(Frame::open(&path).map(|mut frame| frame.edit().shape(&[5]).dtype("<i8").apply()));
         });
@@ -199,9 +201,8 @@ fn a_frame_costs_what_is_there() {
 /// read.
 struct EndlessZip {
     directory_len: u64,
-    position: u64,
     end: Vec<u8>,
-    read: u64,
+    read: Cell<u64>,
 }
 
 impl EndlessZip {
@@ -220,18 +221,18 @@ impl EndlessZip {
         zip64.extend(directory_len.to_le_bytes());
         zip64.extend([1, 0, 0, 0]);
         zip64.extend([&b"PK\x05\x06\0\0\0\0"[..], &[0xff; 12], &[0; 2]].concat());
-        Self { directory_len, position: 0, end: zip64, read: 0 }
+        Self { directory_len, end: zip64, read: Cell::new(0) }
     }
 }
 
-impl Read for EndlessZip {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.read += bytes.len() as u64;
-        if self.read > Self::PATIENCE {
+impl ReadAt for EndlessZip {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.read.set(self.read.get() + bytes.len() as u64);
+        if self.read.get() > Self::PATIENCE {
             return Err(io::Error::other("too much is read"));
         }
-        let (start, mut count) = (self.position, 0);
-        for (byte, position) in bytes.iter_mut().zip(start..) {
+        let mut count = 0;
+        for (byte, position) in bytes.iter_mut().zip(offset..) {
             let record = b"PK\x01\x02".iter().chain(&[0; 42]);
             *byte = match position.checked_sub(self.directory_len).map(usize::try_from) {
                 None => record.copied().nth(usize::try_from(position % Self::RECORD).unwrap()).unwrap(),
@@ -242,20 +243,11 @@ impl Read for EndlessZip {
             };
             count += 1;
         }
-        self.position += count as u64;
         Ok(count)
     }
-}
 
-impl Seek for EndlessZip {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let end = self.directory_len + self.end.len() as u64;
-        self.position = match to {
-            SeekFrom::Start(position) => position,
-            SeekFrom::End(offset) => end.saturating_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
-        };
-        Ok(self.position)
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.directory_len + self.end.len() as u64)
     }
 }
 
@@ -293,7 +285,6 @@ struct LongMembers {
     member: Vec<u8>,
     count: usize,
     directory: Vec<u8>,
-    position: u64,
 }
 
 impl LongMembers {
@@ -315,36 +306,24 @@ impl LongMembers {
         last[12..16].copy_from_slice(&u32::try_from(directory.len()).unwrap().to_le_bytes());
         last[16..20].copy_from_slice(&u32::try_from(count * entry).unwrap().to_le_bytes());
         directory.extend(last);
-        Self { member: one[..entry].to_vec(), count, directory, position: 0 }
-    }
-
-    fn len(&self) -> u64 {
-        (self.member.len() * self.count + self.directory.len()) as u64
+        Self { member: one[..entry].to_vec(), count, directory }
     }
 }
 
-impl Read for LongMembers {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let at = usize::try_from(self.position).unwrap();
+impl ReadAt for LongMembers {
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        let at = usize::try_from(offset).unwrap();
         let rest = match at.checked_sub(self.member.len() * self.count) {
             None => &self.member[at % self.member.len()..],
             Some(at) => self.directory.get(at..).unwrap_or_default(),
         };
         let count = rest.len().min(bytes.len());
         bytes[..count].copy_from_slice(&rest[..count]);
-        self.position += count as u64;
         Ok(count)
     }
-}
 
-impl Seek for LongMembers {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.position = match to {
-            SeekFrom::Start(position) => position,
-            SeekFrom::End(offset) => self.len().saturating_add_signed(offset),
-            SeekFrom::Current(offset) => self.position.saturating_add_signed(offset),
-        };
-        Ok(self.position)
+    fn size(&self) -> io::Result<u64> {
+        Ok((self.member.len() * self.count + self.directory.len()) as u64)
     }
 }
 
@@ -370,18 +349,18 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
     long[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
     long[16..24].copy_from_slice(&u64::MAX.to_be_bytes());
     for file in [b"b2frame\0".repeat(1 << 14), array.repeat(1000), long.repeat(6000), vec![0; 1 << 20]] {
-        bounded("scan", file.len(), 8, || scan(Cursor::new(&file[..])).for_each(drop));
+        bounded("scan", file.len(), 8, || scan(&file[..]).for_each(drop));
     }
 
     let members: Vec<&[u8]> =
         (0..10_000).map(|index| if index % 2 == 0 { &array[..] } else { b"" }).collect();
     let file = zip(&members);
-    bounded("zip", file.len(), 16, || drop(zip_members(Cursor::new(&file[..]))));
+    bounded("zip", file.len(), 16, || drop(zip_members(&file[..])));
     // Changes bytes of the record at the end of the zip file, so that the record claims a directory that is too large.
     for at in file.len() - 22..file.len() {
         let mut claims = file.clone();
         claims[at..].iter_mut().take(4).for_each(|byte| *byte = 0xff);
-        bounded("zip that claims", file.len(), 16, || drop(zip_members(Cursor::new(&claims[..]))));
+        bounded("zip that claims", file.len(), 16, || drop(zip_members(&claims[..])));
     }
 }
 
@@ -389,7 +368,7 @@ fn a_file_that_is_full_of_frames_costs_what_is_there() {
 /// or `None` if it cannot be read, and the peak memory of the read.
 fn value(chunk: &[u8]) -> (Option<usize>, u64) {
     let file = frame_of(&[], &[("m", chunk)]);
-    let trailer = Frame::read_at(Cursor::new(&file[..]), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&file[..], 0).unwrap().trailer().unwrap();
     let mut length = None;
     let peak = measure(|| length = trailer.vlmetalayers()[0].value().ok().map(|value| value.len())).bytes_max;
     (length, peak)
@@ -418,7 +397,7 @@ fn a_value_of_many_items_costs_what_its_type_keeps() {
     let nils = [&b"\xdd\0\x01\0\0"[..], &vec![0xc0; 1 << 16]].concat();
     let claims = b"\xdd\xff\xff\xff\xff\xc0\xc0";
     let file = frame_of(&[("nils", &nils), ("claims", claims)], &[("claims", &stored_chunk(claims))]);
-    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let frame = Frame::read_at(&file[..], 0).unwrap();
     let trailer = frame.trailer().unwrap();
     let (nils, claims) = (&frame.metalayers()[0], &frame.metalayers()[1]);
     bounded("nils", 1 << 16, 2 * 16, || {
@@ -452,7 +431,7 @@ fn the_check_of_a_sparse_frame_is_bounded_by_its_index_and_its_folder() {
         // The check needs memory for the decompressed index, and for the offsets in it.
         let index = (1 << 20) + 1024 * 32;
         bounded(&format!("{count} chunks"), index, 4, || {
-            drop(Check::default().run(&mut Frame::open(folder.path()).unwrap()));
+            drop(Check::default().run(&Frame::open(folder.path()).unwrap()));
         });
     }
 }
@@ -495,23 +474,27 @@ fn a_new_frame_costs_8_bytes_for_each_chunk() {
     });
 }
 
-/// A reader that counts the bytes read.
+/// A source that counts the bytes read.
 struct Counting<'c> {
-    file: Cursor<&'c [u8]>,
-    read: &'c Cell<usize>,
+    file: &'c [u8],
+    read: Cell<usize>,
 }
 
-impl Read for Counting<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let length = self.file.read(buffer)?;
-        self.read.set(self.read.get() + length);
-        Ok(length)
+impl<'c> Counting<'c> {
+    fn new(file: &'c [u8]) -> Self {
+        Self { file, read: Cell::new(0) }
     }
 }
 
-impl Seek for Counting<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+impl ReadAt for Counting<'_> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, offset)?;
+        self.read.set(self.read.get() + length);
+        Ok(length)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
     }
 }
 
@@ -543,10 +526,9 @@ fn frames_of_chunks() -> Vec<(&'static str, Vec<u8>)> {
 fn a_check_of_chunks_reads_each_byte_a_few_times_whatever_they_share() {
     for (name, file) in frames_of_chunks() {
         for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
-            let read = Cell::new(0);
-            let reader = Counting { file: Cursor::new(&file), read: &read };
-            let report = Check::new(depth).run(&mut Frame::read_at(reader, 0).unwrap()).unwrap();
-            let (read, most) = (read.get(), 8 * file.len());
+            let frame = Frame::read_at(Counting::new(&file), 0).unwrap();
+            let report = Check::new(depth).run(&frame).unwrap();
+            let (read, most) = (frame.reader().read.get(), 8 * file.len());
             assert!(read <= most, "{name}: {read} bytes are read, more than {most}");
             // In all frames except `backwards`, chunks share bytes, and shared bytes are an error. In the frames whose
             // names contain "table", each chunk has a table of blocks. The check skips some of these chunks, and must
@@ -564,10 +546,7 @@ fn a_check_of_chunks_costs_what_is_there() {
         // A check of the data also allocates memory for the offsets of the blocks of the chunk that it decompresses.
         for (depth, factor) in [(CheckDepth::ChunkHeaders, 8), (CheckDepth::ChunkData, 8 + 8)] {
             bounded(name, file.len(), factor, || {
-                drop(
-                    Frame::read_at(Cursor::new(&file[..]), 0)
-                        .map(|mut frame| Check::new(depth).run(&mut frame)),
-                );
+                drop(Frame::read_at(&file[..], 0).map(|frame| Check::new(depth).run(&frame)));
             });
         }
     }
@@ -586,13 +565,12 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     let shapes = Shapes { shape: &[i64::from(nbytes) * nchunks], chunkshape: &[nbytes], blockshape: &[8] };
     let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
     let file = with_chunks(frame_of(&[("b2nd", &array)], &[]), &chunks, &starts, 8 * BLOCKS);
-    let read = Cell::new(0);
-    let reader = Counting { file: Cursor::new(&file), read: &read };
+    let counting = Counting::new(&file);
     bounded("salvage", file.len(), 16, || {
-        let error = Salvage::read_at(reader, 0).unwrap().preview().unwrap_err();
+        let error = Salvage::read_at(&counting, 0).unwrap().preview().unwrap_err();
         assert!(error.to_string().contains("it shares bytes with another chunk"), "{error}");
     });
-    let (read, most) = (read.get(), 16 * file.len());
+    let (read, most) = (counting.read.get(), 16 * file.len());
     assert!(read <= most, "{read} bytes are read, more than {most}");
 }
 
@@ -647,8 +625,8 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
     for plans in [false, true] {
         // For each block of the index, a slice keeps the bytes of the block and their position.
         bounded("a slice", file.len(), 60, || {
-            let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
-            let slice = frame.slice(&[0..count, 0..1]);
+            let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+            let slice = array.slice(&[0..count, 0..1]);
             let result = if plans { planned(slice.plan().unwrap(), &file) } else { slice.read() };
             assert_eq!(result.unwrap_err().finding().unwrap().code(), FindingCode::ChunkOverlap);
         });
@@ -678,14 +656,13 @@ fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
     let chunk = Frame::parse(&stored).unwrap().header().header_len;
     stored[chunk + 2] |= 0x02;
     for (file, count) in [(one_chunk_for_all(1000, 1, 1 << 20), 1000), (tables, 5000), (stored, 1000)] {
-        let read = Cell::new(0);
-        let reader = Counting { file: Cursor::new(&file), read: &read };
-        let error = Frame::read_at(reader, 0).unwrap().slice(&[0..count, 0..1]).read().unwrap_err();
+        let array = Array::new(Frame::read_at(Counting::new(&file), 0).unwrap()).unwrap();
+        let error = array.slice(&[0..count, 0..1]).read().unwrap_err();
         let says =
             "up to chunk 1, the chunks of the slice have more bytes than the frame, so some share bytes";
         let finding = error.finding().unwrap();
         assert_eq!((finding.code(), finding.message()), (FindingCode::ChunkOverlap, says));
-        let (read, most) = (read.get(), 8 * file.len());
+        let (read, most) = (array.frame().reader().read.get(), 8 * file.len());
         assert!(read <= most, "{read} bytes are read, more than {most}");
     }
 }
@@ -701,7 +678,7 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     let shapes = Shapes { shape: &[0], chunkshape: &[8], blockshape: &[8] };
     let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
     let mut file = frame_of(&[("b2nd", &array)], &layers);
-    let read_at = |file| Frame::read_at(Cursor::new(file), 0).unwrap();
+    let read_at = |file| Frame::read_at(file, 0).unwrap();
     let trailer = read_at(file.clone()).trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let last = usize::try_from(trailer.vlmetalayers()[COUNT - 1].offset()).unwrap() - 5 - start;
@@ -712,10 +689,10 @@ fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     }
     let error = read_at(file.clone()).trailer().unwrap_err();
     assert!(error.to_string().contains("so some share bytes"), "{error}");
-    let report = Check::new(CheckDepth::ChunkData).run(&mut read_at(file.clone())).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(&read_at(file.clone())).unwrap();
     assert!(report.findings.iter().any(|finding| finding.code() == FindingCode::DamagedTrailer));
     bounded("salvage", file.len(), 16, || {
-        let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
+        let report = Salvage::read_at(&file, 0).unwrap().preview().unwrap();
         let missing = &report.lost_metalayers;
         assert!(missing.len() > COUNT - 8 && report.frame.header().has_vlmetalayers, "{}", missing.len());
         assert_eq!(missing[COUNT / 2].why, "it shares bytes with other vlmetalayers");
@@ -728,7 +705,7 @@ fn a_compressed_chunk_costs_twice_its_bytes() {
         let chunk = stored_chunk(&vec![7; length]);
         let mut file = frame_of_chunks(&chunk, &[0], length);
         let read = |file: &[u8]| {
-            let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+            let frame = Frame::read_at(file, 0).unwrap();
             let mut chunks = frame.chunks().unwrap();
             let first = chunks.next().unwrap().unwrap();
             chunks.compressed(&first).map(|chunk| chunk.map(|chunk| chunk.len()))

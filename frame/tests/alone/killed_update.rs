@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Frame, FrameBuilder, Severity};
+use b2nd_frame::{Array, ArrayUpdate, Check, CheckDepth, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 
 /// The process that the test below kills. Each commit changes all items, the shape and a vlmetalayer.
@@ -32,12 +32,11 @@ fn the_process_that_commits() {
 /// Asserts that the shape, the items and the vlmetalayer in the file come from the same commit, and returns the number
 /// of rows.
 fn rows(path: &Path) -> i64 {
-    let mut frame = Frame::open(path).unwrap();
-    let [rows] = *frame.array().unwrap().unwrap().shape() else { panic!("one dimension") };
-    let whole = 0..rows.unsigned_abs();
-    let items = frame.slice(std::slice::from_ref(&whole)).read().unwrap();
+    let array = Array::open(path).unwrap();
+    let [rows] = *array.shape() else { panic!("one dimension") };
+    let items = array.whole().read().unwrap();
     assert!(items.iter().all(|&item| i64::from(item) == rows), "{rows} rows: {items:?}");
-    assert_eq!(frame.trailer().unwrap().vlmetalayer("rows").unwrap().decode::<i64>().unwrap(), rows);
+    assert_eq!(array.attributes().unwrap().vlmetalayer("rows").unwrap().decode::<i64>().unwrap(), rows);
     let findings = Check::new(CheckDepth::ChunkData).run_path(path).unwrap().findings;
     assert!(findings.iter().all(|finding| finding.severity() == Severity::Warning), "{findings:?}");
     rows

@@ -193,9 +193,8 @@ fn is_no_frame_before_the_last(writes: &[(u64, Vec<u8>)]) {
         file.set_position(last.0);
         file.write_all(&last.1[..len]).unwrap();
         let frame = Frame::read_at(&mut file, 0);
-        let is_healthy = frame.is_ok_and(|mut frame| {
-            Check::default().run(&mut frame).is_ok_and(|report| report.findings.is_empty())
-        });
+        let is_healthy = frame
+            .is_ok_and(|frame| Check::default().run(&frame).is_ok_and(|report| report.findings.is_empty()));
         assert_eq!(is_healthy, len == last.1.len(), "{len} bytes of the header");
     }
 }

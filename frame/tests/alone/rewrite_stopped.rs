@@ -82,7 +82,7 @@ fn the_frame_that_is_given_back_is_the_one_that_opens() {
             let opened = Frame::open(&to).unwrap();
             assert_eq!(frame.path(), opened.path());
             assert_eq!(frame.header_bytes(), opened.header_bytes());
-            assert_eq!(Check::default().run(&mut frame).unwrap().findings, []);
+            assert_eq!(Check::default().run(&frame).unwrap().findings, []);
             assert_eq!(check(&to).unwrap().findings, []);
             // The new frame can be edited right away.
             frame.edit().metalayer("b2nd", opened.metalayers()[0].bytes()).apply().unwrap();

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use b2nd_frame::b2nd_serde::{Meta, Shapes};
-use b2nd_frame::{Frame, FrameBuilder};
+use b2nd_frame::{Array, Frame, FrameBuilder};
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path as Key;
@@ -35,13 +35,13 @@ impl Reader {
 /// both give the items of `Slice::read`. The plan asks for its byte ranges in waves: it needs the bytes of one wave to
 /// compute the ranges of the next wave. Returns the number of ranges in each wave.
 async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
-    let expected = Frame::open(file).unwrap().slice(slice).read().unwrap();
+    let expected = Array::open(file).unwrap().slice(slice).read().unwrap();
     let bytes = fs::read(file).unwrap();
 
     let (store, key) = (InMemory::new(), Key::from("folder/array.b2nd"));
     store.put(&key, bytes.clone().into()).await.unwrap();
     let slice = slice.to_vec();
-    let mut plan = Frame::parse(&bytes).unwrap().slice(&slice).plan().unwrap();
+    let mut plan = Array::new(Frame::parse(&bytes).unwrap()).unwrap().slice(&slice).plan().unwrap();
     // A server may continue a task in another thread, so the future must be `Send`. `spawn` compiles only if the future
     // is `Send`.
     let task = tokio::spawn(async move { read_object::read_object(&store, &key, &slice).await });
@@ -60,7 +60,7 @@ async fn is_read(file: &Path, slice: &[Range<u64>]) -> Vec<usize> {
 async fn the_items_of_an_object_are_those_of_the_file() {
     for name in ["int32_3x5.b2nd", "rank16.b2nd", "scalar.b2nd", "struct_long.b2nd", "stars/stars.b2nd"] {
         let file = data().join(name);
-        let shape = Frame::open(&file).unwrap().array().unwrap().unwrap().shape().to_vec();
+        let shape = Array::open(&file).unwrap().shape().to_vec();
         let whole: Vec<Range<u64>> = shape.iter().map(|&len| 0..len.cast_unsigned()).collect();
         let middle: Vec<_> = whole.iter().map(|range| range.end / 3..range.end.div_ceil(2)).collect();
         is_read(&file, &whole).await;

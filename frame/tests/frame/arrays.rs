@@ -7,12 +7,12 @@ use std::slice;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_frame::{
-    ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder, Severity,
-    SpecialValue,
+    Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder,
+    Severity, SpecialValue,
 };
 use b2nd_serde::{Meta, Shapes};
 
-use crate::opened;
+use crate::{opened, opened_array};
 
 const SHAPE: [i64; 2] = [50, 70];
 
@@ -43,11 +43,11 @@ fn finished(writer: ArrayWriter<Cursor<Vec<u8>>>) -> Vec<u8> {
 }
 
 fn read(frame: &[u8]) -> Vec<u8> {
-    let mut frame = opened(frame);
+    let array = opened_array(frame);
     // A check cannot tell written zeros from chunks that were never written, so warnings are allowed.
-    let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(array.frame()).unwrap();
     assert!(report.findings.iter().all(|finding| finding.severity() == Severity::Warning), "{report:?}");
-    frame.whole().read().unwrap()
+    array.whole().read().unwrap()
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
         let frame = finished(writer);
         assert!(read(&frame) == item.repeat(50 * 70), "{dtype} {item:?}");
         // Chunk 0 is full, but it has padding: its 16 rows do not fill a whole number of blocks of 5 rows.
-        let mut frame = opened(frame);
+        let frame = opened(frame);
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         match entry.place {
@@ -265,9 +265,9 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
         let region = slice::from_ref(&(0..64));
         let mut writer = in_memory(FrameBuilder::new(Meta::new(shapes, dtype).unwrap()));
         writer.write(region, &item.repeat(64)).unwrap();
-        let mut frame = opened(finished(writer));
-        let counts = frame.count_chunks().unwrap();
-        assert!(frame.slice(region).read().unwrap() == item.repeat(64), "{dtype} {item:?}");
+        let array = opened_array(finished(writer));
+        let counts = array.frame().count_chunks().unwrap();
+        assert!(array.slice(region).read().unwrap() == item.repeat(64), "{dtype} {item:?}");
         (counts.zeros, counts.nan, counts.stored)
     };
     assert_eq!(flat("<f4", &[0; 4]), (2, 0, 0));
@@ -336,8 +336,8 @@ fn chunks_that_were_written_before_stay_and_their_items_are_refused() {
     let mut writer = begun();
     writer.write(&[0..16, 32..70], &[7; 16 * 38 * 4]).unwrap();
     writer.write(&[16..50, 0..70], &[7; 34 * 70 * 4]).unwrap();
-    let mut frame = opened(finished(writer));
-    assert_eq!(frame.slice(&[15..16, 31..33]).read().unwrap(), [1, 2, 3, 4, 7, 7, 7, 7]);
+    let array = opened_array(finished(writer));
+    assert_eq!(array.slice(&[15..16, 31..33]).read().unwrap(), [1, 2, 3, 4, 7, 7, 7, 7]);
 }
 
 /// A file with room for a limited number of bytes, the second field. Later writes fail.
@@ -393,9 +393,9 @@ fn rows_are_written_as_the_dtype_says_and_a_value_that_does_not_fit_is_named() {
     let rows: Vec<_> = (0..50 * 70).map(row).collect();
     writer.write_rows(&whole(), &rows).unwrap();
     let file = finished(writer);
-    let mut frame = opened(&file);
-    assert!(frame.slice(&whole()).read_rows::<(String, (u16, bool))>().unwrap() == rows);
-    let item = frame.slice(&[0..1, 2..3]).read().unwrap();
+    let array = opened_array(&file);
+    assert!(array.slice(&whole()).read_rows::<(String, (u16, bool))>().unwrap() == rows);
+    let item = array.slice(&[0..1, 2..3]).read().unwrap();
     assert_eq!(item, [0, 0, 0, b'x', 0, 0, 0, b'x', 0, 0, 0, 0, 2, 0]);
 
     let mut writer = in_memory(builder(dtype));
@@ -428,7 +428,7 @@ fn an_array_that_is_not_finished_leaves_nothing_at_its_path() {
         let mut writer = create(builder("<i4")).unwrap().into_array_writer().unwrap().threads(2);
         writer.write(&whole(), &items()).unwrap();
         drop(writer.finish().unwrap().persist().unwrap());
-        assert!(Frame::open(&path).unwrap().slice(&whole()).read().unwrap() == items());
+        assert!(Array::open(&path).unwrap().slice(&whole()).read().unwrap() == items());
         assert_eq!(create(builder("<i4")).unwrap_err().kind(), ErrorKind::Exists);
         if is_sparse { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
     }
@@ -436,7 +436,7 @@ fn an_array_that_is_not_finished_leaves_nothing_at_its_path() {
 
 #[cfg(feature = "ndarray")]
 mod from_ndarray {
-    use ::ndarray::{Array, Array2, Array3, ArrayD, IxDyn, NewAxis, SliceInfo, SliceInfoElem, s};
+    use ::ndarray::{self, Array2, Array3, ArrayD, IxDyn, NewAxis, SliceInfo, SliceInfoElem, s};
     use num_complex::Complex;
 
     use super::*;
@@ -444,10 +444,10 @@ mod from_ndarray {
     fn round_trip<T: b2nd_frame::Item + PartialEq + Clone>(array: &Array2<T>, dtype: &str) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new.b2nd");
-        let mut frame = b2nd_frame::write_array(&path, array.view()).unwrap();
-        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(dtype));
+        let written = b2nd_frame::write_array(&path, array.view()).and_then(Array::new).unwrap();
+        assert_eq!(written.dtype(), Some(dtype));
         let region = [array.nrows(), array.ncols()].map(|items| 0..items as u64);
-        assert!(frame.slice(&region).read_array::<T>().unwrap() == array.clone().into_dyn(), "{dtype}");
+        assert!(written.slice(&region).read_array::<T>().unwrap() == array.clone().into_dyn(), "{dtype}");
     }
 
     #[test]
@@ -484,9 +484,10 @@ mod from_ndarray {
                 let shapes = Shapes { shape: &shape, chunkshape: &[4, 5, 6], blockshape: &[2, 2, 4] };
                 let folder = tempfile::tempdir().unwrap();
                 let builder = FrameBuilder::new(Meta::new(shapes, dtype).unwrap());
-                let mut frame = builder.write_array(folder.path().join("new.b2nd"), view).unwrap();
+                let written =
+                    builder.write_array(folder.path().join("new.b2nd"), view).and_then(Array::new).unwrap();
                 let region: Vec<_> = shape.iter().map(|&items| 0..items.unsigned_abs()).collect();
-                let found: ArrayD<i32> = frame.slice(&region).read_array().unwrap();
+                let found: ArrayD<i32> = written.slice(&region).read_array().unwrap();
                 assert!(found == view.to_owned().into_dyn(), "view {number}, {dtype}");
             }
         }
@@ -499,7 +500,8 @@ mod from_ndarray {
         let shapes = Shapes { shape: &[9, 11, 13], chunkshape: &[4, 5, 6], blockshape: &[2, 2, 4] };
         let folder = tempfile::tempdir().unwrap();
         let builder = FrameBuilder::new(Meta::new(shapes, ">i4").unwrap());
-        let mut frame = builder.write_array(folder.path().join("new.b2nd"), cube.view()).unwrap();
+        let written = builder.write_array(folder.path().join("new.b2nd"), cube.view());
+        let array = written.and_then(Array::new).unwrap();
         let mut rng = fastrand::Rng::with_seed(7);
         for _ in 0..2000 {
             let mut elements = Vec::new();
@@ -525,26 +527,26 @@ mod from_ndarray {
             }
             let info = SliceInfo::<_, IxDyn, IxDyn>::try_from(elements).unwrap();
             let expected = cube.view().into_dyn().slice(&info).to_owned();
-            let found = frame.slice(info.clone()).threads(rng.usize(1..3)).read_array::<i32>().unwrap();
+            let found = array.slice(info.clone()).threads(rng.usize(1..3)).read_array::<i32>().unwrap();
             assert_eq!(found, expected, "{info:?}");
         }
         let says = |error: Error| (error.kind(), error.to_string());
         for (error, why) in [
-            (frame.slice(s![.., 3..12, ..]).read_array::<i32>(), "slice[1] stops at 12, but shape[1] is 11"),
+            (array.slice(s![.., 3..12, ..]).read_array::<i32>(), "slice[1] stops at 12, but shape[1] is 11"),
             (
-                frame.slice(s![.., .., -14]).read_array::<i32>(),
+                array.slice(s![.., .., -14]).read_array::<i32>(),
                 "slice[2] has the index -14, but shape[2] is 13",
             ),
-            (frame.slice(s![9, .., ..]).read_array::<i32>(), "slice[0] has the index 9, but shape[0] is 9"),
-            (frame.slice(s![.., ..40]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
+            (array.slice(s![9, .., ..]).read_array::<i32>(), "slice[0] has the index 9, but shape[0] is 9"),
+            (array.slice(s![.., ..40]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
             (
-                frame.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
+                array.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
                 "the subscripts already have steps, so the slice takes no others",
             ),
         ] {
             assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));
         }
-        let error = frame.slice(s![.., NewAxis, ..;-1, ..]).read().unwrap_err();
+        let error = array.slice(s![.., NewAxis, ..;-1, ..]).read().unwrap_err();
         let why = "the step of slice[1] is negative: only `read_array` and `read_as` can reverse a dimension";
         assert_eq!(says(error), (ErrorKind::InvalidInput, why.into()));
     }
@@ -554,50 +556,55 @@ mod from_ndarray {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         let bytes = Array2::from_shape_fn((30, 20), |(row, column)| u8::try_from(row * 5 + column).unwrap());
-        let mut frame = b2nd_frame::write_array(path("u1"), bytes.view()).unwrap();
+        let array = b2nd_frame::write_array(path("u1"), bytes.view()).and_then(Array::new).unwrap();
         let bytes = bytes.into_dyn();
-        assert_eq!(frame.whole().read_as::<u8>().unwrap(), bytes);
+        assert_eq!(array.whole().read_as::<u8>().unwrap(), bytes);
         macro_rules! each {
-            ($($type:ty),*) => { $(assert_eq!(frame.whole().read_as::<$type>().unwrap(), bytes.mapv(<$type>::from));)* };
+            ($($type:ty),*) => { $(assert_eq!(array.whole().read_as::<$type>().unwrap(), bytes.mapv(<$type>::from));)* };
         }
         each!(u16, i16, u32, i32, u64, i64, half::f16, f32, f64);
         let says = |error: Error| (error.kind(), error.to_string());
         let advice =
             |or: &str| (ErrorKind::InvalidInput, format!("items of dtype |u1 cannot be read as {or}"));
-        assert_eq!(says(frame.whole().read_as::<i8>().unwrap_err()), advice("i8; use u8"));
-        assert_eq!(says(frame.whole().read_array::<i8>().unwrap_err()), advice("i8; use u8"));
-        assert_eq!(says(frame.whole().read_array::<f32>().unwrap_err()), advice("f32; use u8, or `read_as`"));
+        assert_eq!(says(array.whole().read_as::<i8>().unwrap_err()), advice("i8; use u8"));
+        assert_eq!(says(array.whole().read_array::<i8>().unwrap_err()), advice("i8; use u8"));
+        assert_eq!(says(array.whole().read_array::<f32>().unwrap_err()), advice("f32; use u8, or `read_as`"));
 
         let halves = bytes.mapv(half::f16::from);
-        let mut frame = b2nd_frame::write_array(path("f2"), halves.view()).unwrap();
-        assert_eq!(frame.whole().read_as::<f32>().unwrap(), halves.mapv(f32::from));
+        let array = b2nd_frame::write_array(path("f2"), halves.view()).and_then(Array::new).unwrap();
+        assert_eq!(array.whole().read_as::<f32>().unwrap(), halves.mapv(f32::from));
         let flags = bytes.mapv(|byte| byte % 3 == 0);
-        let mut frame = b2nd_frame::write_array(path("b1"), flags.view()).unwrap();
-        assert_eq!(frame.whole().read_as::<i16>().unwrap(), flags.mapv(i16::from));
+        let array = b2nd_frame::write_array(path("b1"), flags.view()).and_then(Array::new).unwrap();
+        assert_eq!(array.whole().read_as::<i16>().unwrap(), flags.mapv(i16::from));
         let numbers = bytes.mapv(|byte| Complex::new(f32::from(byte), 0.0));
-        let mut frame = b2nd_frame::write_array(path("f4"), numbers.mapv(|number| number.re).view()).unwrap();
+        let array = b2nd_frame::write_array(path("f4"), numbers.mapv(|number| number.re).view())
+            .and_then(Array::new)
+            .unwrap();
         assert_eq!(
-            frame.slice(s![..;-1, 3]).read_as::<Complex<f32>>().unwrap(),
+            array.slice(s![..;-1, 3]).read_as::<Complex<f32>>().unwrap(),
             numbers.slice(s![..;-1, 3]).into_dyn()
         );
         let dates = FrameBuilder::new(
             Meta::new(Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] }, "<M8[s]").unwrap(),
         );
-        let mut frame = dates.write_array(path("M8"), ::ndarray::arr1(&[1_i64, 2]).view()).unwrap();
-        assert!(frame.whole().read_as::<f64>().is_err());
-        assert_eq!(frame.whole().read_as::<i64>().unwrap(), ::ndarray::arr1(&[1, 2]).into_dyn());
+        let array =
+            dates.write_array(path("M8"), ::ndarray::arr1(&[1_i64, 2]).view()).and_then(Array::new).unwrap();
+        assert!(array.whole().read_as::<f64>().is_err());
+        assert_eq!(array.whole().read_as::<i64>().unwrap(), ::ndarray::arr1(&[1, 2]).into_dyn());
     }
 
     #[test]
     fn an_array_of_another_type_or_shape_is_refused() {
         let mut writer = in_memory(builder("<i4"));
         let says = |error: Error| (error.kind(), error.to_string());
-        let error = writer.write_array(&whole(), Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
+        let error =
+            writer.write_array(&whole(), ndarray::Array::<f32, _>::zeros((50, 70)).view()).unwrap_err();
         assert_eq!(
             says(error),
             (ErrorKind::InvalidInput, "items of dtype <i4 cannot be written from f32; use i32".into())
         );
-        let error = writer.write_array(&[0..2, 0..3], Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
+        let error =
+            writer.write_array(&[0..2, 0..3], ndarray::Array::<i32, _>::zeros((3, 2)).view()).unwrap_err();
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
         assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
     }

@@ -443,7 +443,7 @@ fn a_frame_that_is_not_the_whole_file_is_left_alone() {
 
     let (_folder, path) = copy("tree.b2z");
     let before = fs::read(&path).unwrap();
-    let frames = b2nd_frame::zip_members(Cursor::new(&before)).unwrap();
+    let frames = b2nd_frame::zip_members(&before).unwrap();
     let member = frames.iter().find(|member| member.frame().is_some()).unwrap();
     let mut frame = Frame::read_at(File::open(&path).unwrap(), member.offset()).unwrap();
     let shape = frame.array().unwrap().unwrap().shape().to_vec();

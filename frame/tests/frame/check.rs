@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
-use std::io::{Cursor, Seek, SeekFrom, Write as _};
+use std::io::{Seek, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
@@ -44,7 +44,7 @@ fn of_the_corpus_only_three_files_are_wrong_and_all_really_are() {
             None => check(folder.join(name)).unwrap().findings,
             Some(offset) => {
                 let file = fs::read(folder.join(entry["metadata_file"].as_str().unwrap())).unwrap();
-                findings(&mut Frame::read_at(Cursor::new(file), offset).unwrap())
+                findings(&mut Frame::read_at(file, offset).unwrap())
             }
         };
         for finding in &findings {
@@ -326,7 +326,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
     let [short, long] =
         [0, 1].map(|layer: usize| usize::try_from(trailer.vlmetalayers()[layer].offset()).unwrap());
     let check = |file: &[u8], depth| {
-        let report = Check::new(depth).run(&mut opened(file)).unwrap();
+        let report = Check::new(depth).run(&opened(file)).unwrap();
         let messages: Vec<String> =
             report.findings.iter().map(|finding| finding.message().to_owned()).collect();
         for finding in &report.findings {
@@ -368,7 +368,7 @@ fn the_values_of_vlmetalayers_are_read_with_the_data() {
 
 #[test]
 fn a_finding_is_serialized_as_the_command_prints_it() {
-    let findings = Frame::read_at(Cursor::new(with(&[(37, &[96])])), 0).unwrap().check_header().findings;
+    let findings = Frame::read_at(with(&[(37, &[96])]), 0).unwrap().check_header().findings;
     let expected = serde_json::json!({
         "code": "interrupted-resize",
         "severity": "error",
@@ -458,8 +458,8 @@ fn a_frame_is_contiguous_or_sparse_by_its_header_and_not_by_the_name_of_its_file
 fn what_is_found_names_the_place_and_the_numbers() {
     let mut lines = String::new();
     for (name, file, _) in cases() {
-        let findings = match Frame::read_at(Cursor::new(file), 0) {
-            Ok(mut frame) => findings(&mut frame),
+        let findings = match Frame::read_at(file, 0) {
+            Ok(frame) => findings(&frame),
             Err(error) => {
                 writeln!(
                     lines,
@@ -483,10 +483,10 @@ fn a_frame_that_changed_since_it_was_read_is_not_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("changing.b2nd");
     fs::write(&path, file("int32_3x5.b2nd")).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     fs::write(&path, with(&[(124, &[4])])).unwrap();
     assert!(
-        matches!(Check::default().run(&mut frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
+        matches!(Check::default().run(&frame), Err(error) if error.kind() == ErrorKind::Changing && error.finding().is_none())
     );
     assert_eq!(check(&path).unwrap().findings, []);
 }
@@ -497,12 +497,12 @@ fn a_long_header_is_compared_to_its_end() {
     let path = folder.path().join("long.b2frame");
     let mut bytes = frame_of(&[("long", &vec![0xc0; 200_000])], &[]);
     fs::write(&path, &bytes).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
-    assert_eq!(findings(&mut frame), []);
+    let frame = Frame::open(&path).unwrap();
+    assert_eq!(findings(&frame), []);
     for at in [100_000, 200_000] {
         bytes[at] ^= 1;
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
+        assert_eq!(Check::default().run(&frame).unwrap_err().kind(), ErrorKind::Changing, "{at}");
         bytes[at] ^= 1;
     }
 }

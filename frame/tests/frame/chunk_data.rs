@@ -23,12 +23,12 @@ const FILES: [&str; 5] = [
 ];
 
 fn report(file: Vec<u8>) -> Report {
-    Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap()
+    Check::new(CheckDepth::ChunkData).run(&opened(file)).unwrap()
 }
 
 /// The start and the length of the last compressed chunk in a file.
 fn compressed(path: &Path) -> (usize, usize) {
-    let mut frame = Frame::open(path).unwrap();
+    let frame = Frame::open(path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let mut last = None;
     while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -85,7 +85,7 @@ fn what_the_headers_of_chunks_show_is_found_beside_damaged_data() {
         file[at] ^= 0xff;
         let data = report(file.clone()).findings;
         damaged += usize::from(data.iter().any(|finding| finding.code() == FindingCode::ChunkData));
-        let headers = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(file));
+        let headers = Check::new(CheckDepth::ChunkHeaders).run(&opened(file));
         for finding in headers.unwrap().findings {
             assert!(data.contains(&finding), "{at}: {finding}, but only {data:?}");
         }

@@ -84,7 +84,7 @@ fn chunks_that_all_have_the_same_file_are_found() {
     assert_eq!(report.counts.map(|counts| counts.stored), Some(4));
     #[cfg(feature = "decompress")]
     {
-        let error = Frame::open(&path).unwrap().slice(&[0..6, 0..8]).read().unwrap_err();
+        let error = b2nd_frame::Array::open(&path).unwrap().whole().read().unwrap_err();
         let finding = error.finding().unwrap();
         assert_eq!(
             (finding.code(), finding.message()),
@@ -135,7 +135,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
         }
         ControlFlow::Continue(())
     });
-    let findings = check.run(&mut Frame::open(&path).unwrap()).unwrap().findings;
+    let findings = check.run(&Frame::open(&path).unwrap()).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::ChunkFile]);
 }
 
@@ -144,7 +144,7 @@ fn a_chunk_file_that_comes_while_the_chunks_are_checked_is_as_missing_as_before(
 #[test]
 fn a_chunk_is_whole_or_an_error_while_its_file_is_cut_again_and_again() {
     let (_folder, path) = copy("sparse.b2nd");
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.next().unwrap().unwrap();
     let file = fs::File::options().write(true).open(path.join("00000000.chunk")).unwrap();
@@ -178,7 +178,7 @@ fn an_error_about_a_chunk_file_names_it() {
     let file = path.join("00000002.chunk");
     fs::remove_file(&file).unwrap();
     std::os::unix::fs::symlink(&file, &file).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.nth(2).unwrap().unwrap();
     for error in [check(&path).unwrap_err(), chunks.header(&entry).unwrap_err()] {
@@ -248,13 +248,13 @@ fn a_compressed_index_is_read_too() {
 
     // Whatever bytes of the index are damaged, nothing panics.
     let header_len = Frame::parse(&file).unwrap().header().header_len;
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     for at in header_len..file.len() - 35 {
         for change in [0x01, 0x80, 0xff] {
             let mut damaged = file.clone();
             damaged[at] ^= change;
             fs::write(path.join("chunks.b2frame"), damaged).unwrap();
-            let findings = crate::findings(&mut frame);
+            let findings = crate::findings(&frame);
             assert!(findings.len() <= 1, "{at}: {findings:?}");
         }
     }
@@ -294,9 +294,9 @@ fn of_100_chunks(folder: &Path) -> PathBuf {
 fn a_folder_that_is_gone_is_an_error_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = of_100_chunks(folder.path());
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     fs::remove_dir_all(&path).unwrap();
-    let error = Check::default().run(&mut frame).unwrap_err();
+    let error = Check::default().run(&frame).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)), "{error}");
 }
 

@@ -1,25 +1,24 @@
 //! A check of the chunk headers finds damaged headers, and reports nothing in undamaged files.
 
 use std::fs;
-use std::io::{Cursor, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::frames::{chunk, with_index};
-use crate::opened;
 #[cfg(target_os = "linux")]
 use crate::reads;
+use crate::{opened, opened_array};
 use b2nd_frame::{
     Check, CheckDepth, ChunkEntry, ChunkPlace, Error, ErrorKind, Filter, Finding, FindingCode, Frame,
-    FrameBuilder, Place, Severity, check, is_sparse_frame,
+    FrameBuilder, Place, ReadAt, Severity, check, is_sparse_frame,
 };
 use b2nd_lab::{
     chunk_with_a_table, copy, copy_tree, corpus, data, frame_of_chunks, shows_as_much_as_fits, stored_chunk,
 };
 
 /// The findings about chunks in a check of this frame.
-fn of_chunks<R: Read + Seek>(mut frame: Frame<R>) -> Result<Vec<Finding>, Error> {
-    let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame)?.findings;
+fn of_chunks<R: ReadAt>(frame: Frame<R>) -> Result<Vec<Finding>, Error> {
+    let mut findings = Check::new(CheckDepth::ChunkHeaders).run(&frame)?.findings;
     findings.retain(|finding| finding.place() == Place::Chunk);
     Ok(findings)
 }
@@ -31,7 +30,7 @@ fn chunk_findings(file: Vec<u8>) -> Vec<Finding> {
 /// The bytes of a file with compressed chunks, and the offsets in the file at which these chunks begin.
 fn compressed() -> (Vec<u8>, Vec<usize>) {
     let path = data().join("geometry/d3_f4_awkward.b2nd");
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let mut starts = Vec::new();
     let mut chunks = frame.chunks().unwrap();
     while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -100,7 +99,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
         let mut file = sound.clone();
         (file[229 + 2], file[229 + 31]) = (flags, byte);
         for depth in [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
-            let findings = Check::new(depth).run(&mut opened(&file)).unwrap().findings;
+            let findings = Check::new(depth).run(&opened(&file)).unwrap().findings;
             if depth == CheckDepth::Frame {
                 assert_eq!(findings, []);
                 continue;
@@ -110,7 +109,7 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
             assert_eq!((finding.chunk(), finding.offset()), (Some(1), Some(229)));
             assert_eq!(finding.message(), format!("chunk 1 {SAYS}"));
         }
-        let (mut frame, mut other) = (opened(&file), opened(&sound));
+        let (frame, other) = (opened(&file), opened(&sound));
         let (mut chunks, mut others) = (frame.chunks().unwrap(), other.chunks().unwrap());
         let entry = chunks.get(1).unwrap().unwrap();
         let body = |bytes: Option<Vec<u8>>| bytes.unwrap()[32..].to_vec();
@@ -118,8 +117,8 @@ fn an_uncompressed_chunk_with_the_flag_of_a_dictionary_is_found_and_read() {
         #[cfg(feature = "decompress")]
         {
             assert_eq!(chunks.decompressed(&entry).unwrap(), others.decompressed(&entry).unwrap());
-            let whole = [0..3, 0..5];
-            assert_eq!(frame.slice(&whole).read().unwrap(), other.slice(&whole).read().unwrap());
+            let [read, expected] = [&file, &sound].map(|file| opened_array(file).whole().read().unwrap());
+            assert_eq!(read, expected);
         }
     }
 
@@ -318,7 +317,7 @@ fn the_largest_block_is_that_of_c_blosc2() {
     let checked = |blocksize: usize| {
         let mut chunk = stored_chunk(b"data");
         chunk[8..12].copy_from_slice(&u32::try_from(blocksize).unwrap().to_le_bytes());
-        let mut frame = Frame::read_at(Cursor::new(frame_of_chunks(&chunk, &[0], 4)), 0).unwrap();
+        let frame = Frame::read_at(frame_of_chunks(&chunk, &[0], 4), 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.next().unwrap().unwrap();
         let header = chunks.checked_header(&entry);
@@ -386,7 +385,7 @@ fn chunks_with_other_filters_than_the_frame_are_found() {
 #[test]
 fn the_chunks_of_a_cache_have_the_filters_of_its_source() {
     let (file, _) = compressed();
-    let mut frame = opened(file);
+    let frame = opened(file);
     let meta = frame.array().unwrap().unwrap().meta().clone();
     let mut chunks = frame.chunks().unwrap();
     let mut all = Vec::new();
@@ -440,7 +439,7 @@ fn a_value_is_an_item_and_has_no_data() {
         damaged[start + at] = value;
         let finding = &chunk_findings(damaged.clone())[0];
         assert_eq!(finding.message(), says);
-        let mut frame = opened(damaged);
+        let frame = opened(damaged);
         let mut chunks = frame.chunks().unwrap();
         let first = chunks.get(0).unwrap().unwrap();
         assert_eq!(chunks.checked_header(&first).unwrap_err().finding(), Some(finding));
@@ -451,7 +450,7 @@ fn a_value_is_an_item_and_has_no_data() {
 fn blocks_of_any_length_are_in_order() {
     let path = data().join("peers/blocks_of_any_length.b2frame");
     let file = fs::read(&path).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let mut fell = false;
     while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -543,7 +542,7 @@ fn bytes_are_not_called_unowned_where_something_else_is_wrong() {
     for (at, byte) in [(229 + 12, 63), (229 + 15, 0x80), (421 + 32 + 8, 63), (421 + 32 + 15, 0x80)] {
         let mut file = file.clone();
         file[at] = byte;
-        let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(file)).unwrap().findings;
+        let findings = Check::new(CheckDepth::ChunkHeaders).run(&opened(file)).unwrap().findings;
         assert!(findings.iter().any(|finding| finding.severity() == Severity::Error), "{at}: {findings:?}");
         assert!(findings.iter().all(|finding| finding.code() != FindingCode::UnownedBytes), "{at}");
     }
@@ -578,7 +577,7 @@ fn a_directory_in_the_place_of_a_chunk_file_is_a_missing_file_at_every_depth() {
 fn chunk_files_that_are_not_known_are_not_checked() {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
     for depth in [CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
-        let report = Check::new(depth).run(&mut opened(&file)).unwrap();
+        let report = Check::new(depth).run(&opened(&file)).unwrap();
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
         assert_eq!((skipped.part.name(), skipped.count), ("chunks", None));
@@ -592,7 +591,7 @@ fn chunk_files_that_are_not_known_are_not_checked() {
 fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     let path = data().join("peers/blocks_of_any_length.b2frame");
     let file = fs::read(&path).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.find(|entry| entry.as_ref().is_ok_and(ChunkEntry::is_stored)).unwrap().unwrap();
     let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
@@ -616,7 +615,7 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     assert_eq!(chunk_findings(with_offsets(&[0, 64, 128, 192])), []);
     for offsets in [[0; 20], [64; 20]] {
         let file = with_offsets(&offsets);
-        let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&opened(&file)).unwrap();
         let unchecked: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
         let says =
             "12 chunks not checked: chunk 8 and all later ones, because chunks before them share bytes";
@@ -631,7 +630,7 @@ fn chunks_that_share_their_bytes_are_looked_at_as_often_as_there_are_bytes() {
     file[165 + 2] &= !2;
     file[165 + 12] = 40;
     file[165 + 31] = 0x30;
-    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut opened(&file)).unwrap();
+    let report = Check::new(CheckDepth::ChunkHeaders).run(&opened(&file)).unwrap();
     assert_eq!(report.skipped[0].count, Some(20 - 512 / 40), "512 is 12 times 40, and 32");
 }
 
@@ -672,7 +671,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
     // index.
     let table = 165 + 256 + 32;
     file[table + 4..table + 8].copy_from_slice(&i32::MAX.to_le_bytes());
-    let check = |depth| Check::new(depth).run(&mut opened(&file)).unwrap();
+    let check = |depth| Check::new(depth).run(&opened(&file)).unwrap();
     let expected = check(CheckDepth::Frame).findings;
     assert_eq!(expected.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::DamagedIndex]);
     assert_eq!(expected[0].message(), "the chunk index cannot be read: block 1 begins outside of it");
@@ -684,7 +683,7 @@ fn a_chunk_index_that_is_damaged_in_a_later_block_is_found_once() {
 
     // Findings about chunks are still reported if the entries of these chunks are in undamaged blocks of the index.
     file[229 + 15] = 0x40;
-    let frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let says = "chunk 1 has 1073741888 bytes, but at most 192 are left for it";
     assert!(of_chunks(frame).unwrap().iter().any(|finding| finding.message() == says));
 }
@@ -760,52 +759,51 @@ fn repeated(entry: i64, count: u32) -> Vec<u8> {
 #[test]
 fn what_a_few_bytes_claim_of_many_chunks_is_looked_at_once() {
     for entry in [0, 1 << 40, i64::MIN | 1 << 56] {
-        let mut frame = opened(repeated(entry, (1 << 28) - 1));
+        let frame = opened(repeated(entry, (1 << 28) - 1));
         let mut looked = 0;
         let check = Check::new(CheckDepth::ChunkData).on_progress(|_| {
             looked += 1;
             ControlFlow::Continue(())
         });
-        let _ = check.run(&mut frame);
+        let _ = check.run(&frame);
         assert!(looked <= 1, "{entry}: {looked}");
     }
 }
 
 #[cfg(feature = "compress")]
 mod changing {
-    use std::io::{self, Cursor, Read, Seek, SeekFrom};
+    use std::cell::Cell;
+    use std::io::{self, Cursor};
     use std::slice;
 
-    use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder};
+    use b2nd_frame::{Check, CheckDepth, Frame, FrameBuilder, ReadAt};
     use b2nd_serde::{Meta, Shapes};
 
-    /// A reader of a file in which a chunk begins at `start`. When the check reads the chunk's header for the second
-    /// time, its block size is 0.
+    /// A file in which a chunk begins at `start`. When the check reads the chunk's header for the second time, its
+    /// block size is 0.
     struct Changing {
-        file: Cursor<Vec<u8>>,
+        file: Vec<u8>,
         start: usize,
-        times: u32,
+        times: Cell<u32>,
     }
 
-    impl Read for Changing {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            let at = usize::try_from(self.file.position()).unwrap();
-            let read = self.file.read(buffer)?;
+    impl ReadAt for Changing {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            let read = self.file.read_at(buffer, offset)?;
+            let at = usize::try_from(offset).unwrap();
             let blocksize = self.start.checked_sub(at).map(|header| header + 8..header + 12);
             if let Some(blocksize) = blocksize.and_then(|range| buffer[..read].get_mut(range)) {
-                self.times += 1;
+                self.times.set(self.times.get() + 1);
                 // The first read is that of `Frame::read_at`.
-                if self.times > 2 {
+                if self.times.get() > 2 {
                     blocksize.fill(0);
                 }
             }
             Ok(read)
         }
-    }
 
-    impl Seek for Changing {
-        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-            self.file.seek(to)
+        fn size(&self) -> io::Result<u64> {
+            self.file.size()
         }
     }
 
@@ -827,9 +825,9 @@ mod changing {
         let cbytes = &mut file[start + 12..start + 16];
         let size = u32::from_le_bytes(cbytes.try_into().unwrap());
         cbytes.copy_from_slice(&(size - 1).to_le_bytes());
-        let mut changing = Changing { file: Cursor::new(file), start, times: 0 };
-        let report = Check::new(CheckDepth::ChunkHeaders).run(&mut Frame::read_at(&mut changing, 0).unwrap());
+        let changing = Changing { file, start, times: Cell::new(0) };
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&Frame::read_at(&changing, 0).unwrap());
         report.unwrap();
-        assert_eq!(changing.times, 3, "reads of the header");
+        assert_eq!(changing.times.get(), 3, "reads of the header");
     }
 }

@@ -1,7 +1,6 @@
 //! The valid and invalid conformance vectors about the chunk index and the chunk headers.
 
 use std::fs;
-use std::io::Cursor;
 
 use serde_derive::Serialize;
 
@@ -27,15 +26,15 @@ const CHUNK: usize = 229;
 
 /// Reads a frame, and returns the items of its array, or else the first error that a check finds.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
-    let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
-    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
+    let frame = Frame::read_at(bytes, 0).unwrap();
+    let report = Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap();
     let error = report.findings.iter().find(|finding| finding.severity() == Severity::Error);
     (error.is_none().then(|| Values { items: hex(&items(bytes)) }), error.map(refusal))
 }
 
 /// The items of an array whose chunks are not compressed.
 fn items(bytes: &[u8]) -> Vec<u8> {
-    let mut frame = Frame::read_at(Cursor::new(bytes), 0).unwrap();
+    let frame = Frame::read_at(bytes, 0).unwrap();
     let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
     let chunk_nbytes = geometry.chunk_nbytes(TYPESIZE).unwrap();
     let mut items = vec![0; usize::try_from(geometry.nitems()).unwrap() * TYPESIZE];

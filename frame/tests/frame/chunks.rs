@@ -1,12 +1,10 @@
 //! Reads the chunk index in each of its forms.
 
-use std::cell::RefCell;
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
-use std::rc::Rc;
+use std::io::Cursor;
 
-use crate::findings;
 use crate::frames::{chunk, in_blocks, second_generation, with_index};
+use crate::{Recording, findings};
 use b2nd_frame::{
     ChunkEntry, ChunkPlace, Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, SpecialValue,
 };
@@ -14,7 +12,7 @@ use b2nd_lab::{copy_tree, data, frame_of_chunks, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
 
 fn places(file: &[u8]) -> Result<Vec<ChunkPlace>, Error> {
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let chunks = frame.chunks()?;
     chunks.map(|entry| entry.map(|entry| entry.place)).collect()
 }
@@ -48,7 +46,7 @@ fn every_entry_of_the_index_is_told_as_c_blosc2_reads_it() {
 
 #[test]
 fn a_chunk_has_its_number_and_its_length() {
-    let mut frame = Frame::open(data().join("peers/last_chunk_is_short.b2frame")).unwrap();
+    let frame = Frame::open(data().join("peers/last_chunk_is_short.b2frame")).unwrap();
     let (nbytes, chunksize) = (frame.header().nbytes, frame.header().chunksize);
     let entries: Vec<ChunkEntry> = frame.chunks().unwrap().map(Result::unwrap).collect();
     let lengths: u64 = entries.iter().map(|entry| entry.nbytes.unwrap()).sum();
@@ -62,9 +60,9 @@ fn a_chunk_has_its_number_and_its_length() {
     assert_eq!(chunks.header(&last).unwrap().unwrap().nbytes as u64, last.nbytes.unwrap());
     assert!(chunks.next().is_none() && chunks.nth(usize::MAX).is_none());
 
-    let mut frame = Frame::open(data().join("empty.b2nd")).unwrap();
+    let frame = Frame::open(data().join("empty.b2nd")).unwrap();
     assert_eq!(frame.chunks().unwrap().count(), 0);
-    let mut frame = Frame::open(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
+    let frame = Frame::open(data().join("peers/chunks_of_any_length.b2frame")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let mut sum = 0;
     while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -86,13 +84,13 @@ fn a_long_index_is_read_piece_by_piece() {
     // An index that repeats one entry has only 8 bytes of data, whatever the number of chunks is.
     let count = 50_000_000;
     let file = with_index(count, &chunk(5, 8 * count, 3, &(-0x7f_i64 << 56).to_le_bytes()));
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     assert_eq!(frame.chunks().unwrap().nth(count - 1).unwrap().unwrap().number, count as u64 - 1);
-    assert_eq!(findings(&mut frame)[0].message(), "none of 50000000 chunks is stored");
+    assert_eq!(findings(&frame)[0].message(), "none of 50000000 chunks is stored");
 }
 
 fn is_read(file: &[u8], offsets: &[i64]) {
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let place = |offset: i64| match offset {
         0.. => ChunkPlace::Frame(165 + offset.unsigned_abs()),
         _ => ChunkPlace::Special(SpecialValue::Zeros),
@@ -135,7 +133,7 @@ fn an_index_that_takes_too_much_memory_or_has_no_whole_entries_is_refused() {
         [(16, 8), (1 << 20, 1 << 14), (LONGEST_BLOCK, LONGEST_BLOCK), (MOST, LONGEST_BLOCK)]
     {
         let file = with_index(nbytes / 8, &in_blocks(nbytes, blocksize, &zeros));
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         for number in [0, nbytes / 8 - 1] {
             let entry = frame.chunks().unwrap().nth(number).unwrap().unwrap();
             assert_eq!((entry.number, entry.place), (number as u64, ChunkPlace::Frame(165)));
@@ -221,7 +219,7 @@ fn what_cannot_be_read_is_refused_with_a_finding() {
 #[test]
 fn the_index_of_an_older_generation_is_refused() {
     let file = second_generation(fs::read(data().join("int32_3x5.b2nd")).unwrap());
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let error = frame.count_chunks().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert_eq!(error.to_string(), "the chunk index of a frame older than C-Blosc2 2.0.0-rc1 is not read");
@@ -244,7 +242,7 @@ fn a_chunk_without_a_header_is_refused_with_its_place() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     // The compressed length of chunk 1 is negative.
     file[229 + 15] = 0x80;
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.nth(1).unwrap().unwrap();
     let says = "chunk 1 should begin here, but these bytes are not the header of a chunk";
@@ -262,7 +260,7 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
     let path = folder.path().join("sparse.b2nd");
     copy_tree(&data().join("sparse.b2nd"), &path);
     let file = fs::read(path.join("chunks.b2frame")).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.next().unwrap().unwrap();
     let error = chunks.header(&entry).unwrap_err();
@@ -276,7 +274,7 @@ fn a_chunk_file_is_looked_for_only_beside_a_frame_that_was_opened_by_its_path() 
         if is_directory {
             fs::create_dir(&missing).unwrap();
         }
-        let mut frame = Frame::open(&path).unwrap();
+        let frame = Frame::open(&path).unwrap();
         let error = frame.chunks().unwrap().header(&entry).unwrap_err();
         let finding = error.finding().unwrap();
         assert_eq!(
@@ -297,7 +295,7 @@ fn a_chunk_longer_than_what_is_read_at_once_comes_whole() {
     for number in 0..3 {
         writer.write_uncompressed(number.into(), &data(number)).unwrap();
     }
-    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let mut count = 0;
     while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -319,27 +317,6 @@ fn a_few_bytes_do_not_claim_a_long_index() {
     assert_eq!(error.to_string(), text);
 }
 
-/// A reader that records the position and length of each read.
-struct Noted {
-    file: Cursor<Vec<u8>>,
-    reads: Rc<RefCell<Vec<(usize, usize)>>>,
-}
-
-impl Read for Noted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let start = usize::try_from(self.file.position()).unwrap();
-        let length = self.file.read(buffer)?;
-        self.reads.borrow_mut().push((start, length));
-        Ok(length)
-    }
-}
-
-impl Seek for Noted {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
-    }
-}
-
 /// The part of a chunk to read.
 #[derive(Debug)]
 enum Ask {
@@ -348,8 +325,8 @@ enum Ask {
 }
 
 /// One step of a test: the part of a chunk to read, the start of the chunk, and the expected read of the file. The
-/// expected read is a position and a length, or `None` if the step must not read the file. The start and the position
-/// are relative to the start of the chunks.
+/// expected read is an offset and a length, or `None` if the step must not read the file. The start and the offset are
+/// relative to the start of the chunks.
 type Step = (Ask, usize, Option<(usize, usize)>);
 
 /// Reads a part of one chunk for each step, and compares the reads of the file with the expected reads.
@@ -358,19 +335,20 @@ fn assert_reads(chunks: &[u8], steps: &[Step]) {
     let mut file = frame_of_chunks(chunks, &starts, 8);
     // A chunk size of 0 in the header allows chunks of different lengths.
     file[58..62].fill(0);
-    let reads = Rc::new(RefCell::new(Vec::new()));
-    let mut frame = Frame::read_at(Noted { file: Cursor::new(file), reads: Rc::clone(&reads) }, 0).unwrap();
+    let frame = Frame::read_at(Recording::new(file), 0).unwrap();
     let header_len = frame.header().header_len;
     let mut chunks = frame.chunks().unwrap();
     for (number, (ask, start, expected)) in steps.iter().enumerate() {
         let entry = chunks.next().unwrap().unwrap();
         assert_eq!(entry.place, ChunkPlace::Frame((header_len + start) as u64));
+        let reads = &frame.reader().reads;
         reads.borrow_mut().clear();
         match ask {
             Ask::Header => assert!(chunks.header(&entry).unwrap().is_some()),
             Ask::Whole => assert!(chunks.compressed(&entry).unwrap().is_some()),
         }
-        let expected: Vec<_> = expected.iter().map(|&(at, length)| (header_len + at, length)).collect();
+        let expected: Vec<_> =
+            expected.iter().map(|&(at, length)| ((header_len + at) as u64, length)).collect();
         assert_eq!(*reads.borrow(), expected, "{number}: {ask:?} of the chunk at {start}");
     }
 }
@@ -439,7 +417,7 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
 
 #[test]
 fn the_chunks_that_are_left_are_told() {
-    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     for left in (0..=4).rev() {
         // The iterator ends after an error, and the next item can be an error. So if chunks are left, only one more
@@ -449,7 +427,7 @@ fn the_chunks_that_are_left_are_told() {
     }
     assert_eq!((chunks.size_hint(), chunks.nth(usize::MAX).is_none()), ((0, Some(0)), true));
     assert_eq!(chunks.size_hint(), (0, Some(0)));
-    let mut frame = Frame::open(data().join("empty.b2nd")).unwrap();
+    let frame = Frame::open(data().join("empty.b2nd")).unwrap();
     assert_eq!(frame.chunks().unwrap().size_hint(), (0, Some(0)));
 }
 
@@ -458,7 +436,7 @@ fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     file[229 + 3] = 8;
     let checked = |file: &[u8]| {
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.nth(1).unwrap().unwrap();
         chunks.checked_header(&entry).map(|header| header.unwrap().typesize)

@@ -22,7 +22,7 @@ const DTYPES: [&str; 2] = ["[('a', '<f8'), ('b', '<i8')]", "[('a', '<f8'), ('b',
 
 /// The array `indexed/array.b2nd` as a contiguous or a sparse frame, with results of queries and an attribute of a user.
 fn indexed(folder: &Path, is_sparse: bool) -> PathBuf {
-    let mut old = Frame::open(data().join("indexed/array.b2nd")).unwrap();
+    let old = Frame::open(data().join("indexed/array.b2nd")).unwrap();
     let meta = old.array().unwrap().unwrap().meta().clone();
     let mut builder = FrameBuilder::new(meta).vlmetalayer("unit", "metre");
     for layer in old.trailer().unwrap().vlmetalayers() {
@@ -65,7 +65,7 @@ fn is_outdated(path: &Path) {
     } else {
         assert_eq!(stale(path), None);
     }
-    let mut frame = Frame::open(path).unwrap();
+    let frame = Frame::open(path).unwrap();
     let trailer = frame.trailer().unwrap();
     assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "metre");
     assert!(trailer.vlmetalayer("_blosc2_query_cache").is_none());
@@ -343,7 +343,7 @@ fn items_of_other_folders_with_the_names_of_a_table_are_changed() {
     #[cfg(feature = "decompress")]
     {
         let zip = fs::read(data().join("table.b2z")).unwrap();
-        let member = b2nd_frame::zip_member(std::io::Cursor::new(&zip), "_meta.b2f").unwrap().unwrap();
+        let member = b2nd_frame::zip_member(&zip, "_meta.b2f").unwrap().unwrap();
         let start = usize::try_from(member.offset()).unwrap();
         let length = usize::try_from(Frame::parse(&zip[start..]).unwrap().header().frame_len).unwrap();
         fs::write(path.join("_meta.b2f"), &zip[start..start + length]).unwrap();

@@ -15,7 +15,7 @@ use b2nd_serde::{Meta, Shapes};
 fn rows(file: &[u8]) -> Vec<Kept> {
     b2nd_lab::rows(|receive| {
         dump_header(file).rows(&mut *receive);
-        if let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) {
+        if let Ok(frame) = Frame::read_at(file, 0) {
             let _ = frame.dump_chunks(&mut *receive);
             let _ = frame.dump_trailer(receive);
         }
@@ -24,12 +24,12 @@ fn rows(file: &[u8]) -> Vec<Kept> {
 
 /// The rows of the chunks and of the chunk index.
 fn chunk_rows(file: &[u8]) -> Vec<Kept> {
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     b2nd_lab::rows(|receive| frame.dump_chunks(receive).unwrap())
 }
 
 fn trailer_rows(file: &[u8]) -> Vec<Kept> {
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+    let frame = Frame::read_at(file, 0).unwrap();
     b2nd_lab::rows(|receive| frame.dump_trailer(receive).unwrap())
 }
 
@@ -346,7 +346,7 @@ fn the_entries_of_a_compressed_chunk_index_are_shown() {
 
 #[test]
 fn the_chunks_of_a_sparse_frame_are_in_their_files() {
-    let mut frame = Frame::open(data().join("sparse.b2nd")).unwrap();
+    let frame = Frame::open(data().join("sparse.b2nd")).unwrap();
     let rows = b2nd_lab::rows(|receive| frame.dump_chunks(receive).unwrap());
     let chunks = rows.into_iter().filter(|row| row.field.starts_with("chunk ") && row.bytes.is_empty());
     let places: Vec<_> = chunks.map(|row| (row.offset, row.value)).collect();
@@ -378,10 +378,10 @@ fn a_dump_ends_where_its_function_does() {
         let all = [
             |file: &[u8], receive: &mut Receive<'_>| dump_header(file).rows(receive),
             |file: &[u8], receive: &mut Receive<'_>| {
-                Frame::read_at(Cursor::new(file), 0).unwrap().dump_chunks(receive).unwrap();
+                Frame::read_at(file, 0).unwrap().dump_chunks(receive).unwrap();
             },
             |file: &[u8], receive: &mut Receive<'_>| {
-                Frame::read_at(Cursor::new(file), 0).unwrap().dump_trailer(receive).unwrap();
+                Frame::read_at(file, 0).unwrap().dump_trailer(receive).unwrap();
             },
         ];
         let mut faults = Vec::new();

@@ -2,25 +2,34 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{Cursor, Read, Seek, SeekFrom};
+use std::io::Cursor;
 
 use b2nd_frame::{
-    Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, SpecialValue,
-    expansion_limit,
+    Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, ReadAt,
+    SpecialValue, expansion_limit,
 };
 use b2nd_lab::{chunk_of_zeros, chunk_with_a_table, data};
 use b2nd_serde::{Meta, Shapes};
 use serde_json::{Value, json};
 
-use super::{findings, opened};
+use super::{findings, opened, opened_array};
 
 /// The embedded frames of a store in the test data.
 fn frames(name: &str) -> EmbeddedFrames<fs::File> {
     EmbeddedFrames::new(Frame::open(data().join(name)).unwrap()).unwrap()
 }
 
+/// All bytes of the selected frame. One read more finds its end.
+fn all_bytes(frames: &impl ReadAt) -> Vec<u8> {
+    let mut bytes = vec![0xaa; usize::try_from(frames.size().unwrap()).unwrap() + 9];
+    let read = frames.read_at(&mut bytes, 0).unwrap();
+    assert_eq!(read as u64, frames.size().unwrap());
+    bytes.truncate(read);
+    bytes
+}
+
 /// A store with four chunks of 32 MiB of zeros. Its list claims that these byte ranges of the data are frames.
-fn store(places: &[(&str, u64, u64)]) -> Frame<Cursor<Vec<u8>>> {
+fn store(places: &[(&str, u64, u64)]) -> Frame<Vec<u8>> {
     let place = |&(key, offset, length)| (key, BTreeMap::from([("offset", offset), ("length", length)]));
     let map = BTreeMap::from([("embed_map", places.iter().map(place).collect::<BTreeMap<_, _>>())]);
     let shapes = Shapes { shape: &[1 << 27], chunkshape: &[1 << 25], blockshape: &[1 << 20] };
@@ -40,15 +49,15 @@ fn each_frame_is_read_by_its_key() {
         ("/z/numbers", ObjectKind::NDArray),
     ] {
         assert!(frames.select(key).unwrap());
-        let mut frame = Frame::read_at(&mut frames, 0).unwrap();
+        let frame = opened(&frames);
         assert_eq!(frame.kind(), kind, "{key}");
-        assert_eq!(findings(&mut frame), []);
+        assert_eq!(findings(&frame), []);
     }
     assert!(frames.select("/noted").unwrap());
-    let trailer = Frame::read_at(&mut frames, 0).unwrap().trailer().unwrap();
+    let trailer = opened(&frames).trailer().unwrap();
     assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
     assert!(frames.select("/z/numbers").unwrap());
-    let items = Frame::read_at(&mut frames, 0).unwrap().slice(&[3..4, 2..4]).read().unwrap();
+    let items = opened_array(&frames).slice(&[3..4, 2..4]).read().unwrap();
     assert_eq!(items, [47_i32, 48].map(i32::to_le_bytes).concat());
 }
 
@@ -56,21 +65,19 @@ fn each_frame_is_read_by_its_key() {
 fn a_frame_has_the_same_bytes_however_they_are_read() {
     let mut frames = frames("embedded/store.b2e");
     frames.select("/z/numbers").unwrap();
-    let mut whole = Vec::new();
-    frames.read_to_end(&mut whole).unwrap();
+    let whole = all_bytes(&frames);
     // This frame is longer than two chunks of the store, so its bytes are in several chunks.
     assert!(whole.len() > 512);
     assert_eq!(opened(&whole).header().frame_len, whole.len() as u64);
-    let length = frames.seek(SeekFrom::End(0)).unwrap();
-    assert_eq!((length, frames.read(&mut [0; 9]).unwrap()), (whole.len() as u64, 0));
+    for end in [whole.len() as u64, u64::MAX] {
+        assert_eq!(frames.read_at(&mut [0; 9], end).unwrap(), 0);
+    }
     for at in (0..whole.len()).rev().step_by(7) {
-        frames.seek(SeekFrom::Start(at as u64)).unwrap();
         let mut bytes = [0; 7];
-        let read = frames.read(&mut bytes).unwrap();
+        let read = frames.read_at(&mut bytes, at as u64).unwrap();
         assert_eq!(bytes[..read], whole[at..][..read]);
         assert_eq!(read, 7.min(whole.len() - at));
     }
-    assert!(frames.seek(SeekFrom::End(-5000)).is_err());
 }
 
 #[test]
@@ -92,9 +99,7 @@ fn a_frame_ends_where_its_place_ends_and_with_the_data() {
     for (place, length) in [((5, 7), 7), ((end - 3, u64::MAX), 3), ((end + 1, 9), 0)] {
         let mut frames = EmbeddedFrames::new(store(&[("/a", place.0, place.1)])).unwrap();
         frames.select("/a").unwrap();
-        let mut bytes = Vec::new();
-        frames.read_to_end(&mut bytes).unwrap();
-        assert_eq!(bytes, vec![0; length], "{place:?}");
+        assert_eq!(all_bytes(&frames), vec![0; length], "{place:?}");
     }
 }
 
@@ -116,8 +121,8 @@ fn a_list_that_python_blosc2_cannot_read_is_found() {
         let builder = builder.metalayer("b2embed", &json!({})).vlmetalayer("estore_metadata", list);
         let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
         writer.write_uncompressed(0, &[7; 128][..64 * size]).unwrap();
-        let mut frame = opened(writer.finish().unwrap().into_inner());
-        let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+        let frame = opened(writer.finish().unwrap().into_inner());
+        let report = Check::new(CheckDepth::ChunkData).run(&frame).unwrap();
         let skipped = report.skipped.iter().map(ToString::to_string);
         report.findings.iter().map(|finding| finding.message().to_owned()).chain(skipped).collect::<Vec<_>>()
     };
@@ -165,7 +170,7 @@ fn a_list_that_is_too_long_is_one_skipped_value() {
     for chunk in [chunk, chunk_of_zeros(200 << 20)] {
         let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).metalayer("b2embed", &json!({}));
         let file = builder.vlmetalayer_chunk("estore_metadata", &chunk).to_vec([[]; 0]).unwrap();
-        let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+        let report = Check::new(CheckDepth::ChunkData).run(&opened(file)).unwrap();
         assert_eq!(report.findings, []);
         let [skipped] = &report.skipped[..] else { panic!("{:?}", report.skipped) };
         assert_eq!((skipped.part.name(), skipped.count), ("values", Some(1)), "{skipped}");
@@ -180,7 +185,7 @@ fn a_value_with_a_filter_that_is_not_undone_is_skipped_and_not_called_damaged() 
     chunk[16] = Filter::BYTEDELTA_BUGGY.id;
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer_chunk("unit", &chunk);
     let file = builder.to_vec([[]; 0]).unwrap();
-    let report = Check::new(CheckDepth::ChunkData).run(&mut opened(file)).unwrap();
+    let report = Check::new(CheckDepth::ChunkData).run(&opened(file)).unwrap();
     assert_eq!(report.findings, []);
     let skipped: Vec<String> = report.skipped.iter().map(ToString::to_string).collect();
     let why = "has bytedelta_buggy, a filter that this crate cannot undo";
@@ -195,10 +200,10 @@ fn what_is_decompressed_is_limited_by_the_length_of_the_store() {
     let mut frames = EmbeddedFrames::new(store).unwrap();
     for key in ["/a", "/a", "/b", "/b"] {
         frames.select(key).unwrap();
-        assert_eq!(frames.read(&mut [1; 9]).unwrap(), 9);
+        assert_eq!(frames.read_at(&mut [1; 9], 0).unwrap(), 9);
     }
     frames.select("/c").unwrap();
-    let error = frames.read(&mut [1; 9]).unwrap_err();
+    let error = frames.read_at(&mut [1; 9], 0).unwrap_err();
     assert!(error.to_string().contains("decompress to more bytes than the store's length allows"), "{error}");
 }
 
@@ -209,11 +214,11 @@ fn no_changed_byte_of_a_store_panics() {
     for at in 0..file.len() {
         let mut file = file.clone();
         file[at] ^= 0x55;
-        let Ok(store) = Frame::read_at(Cursor::new(file), 0) else { continue };
+        let Ok(store) = Frame::read_at(file, 0) else { continue };
         let Ok(mut frames) = EmbeddedFrames::new(store) else { continue };
         for key in frames.keys() {
             if frames.select(&key).is_ok()
-                && let Ok(mut frame) = Frame::read_at(&mut frames, 0)
+                && let Ok(frame) = Frame::read_at(&frames, 0)
             {
                 drop(frame.trailer());
                 read += 1;

@@ -2,6 +2,7 @@
 //! short writes and interruptions change no result. If a file is replaced while it is read, nothing panics, and the
 //! only errors are Malformed and Changing.
 
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::fs;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
@@ -9,7 +10,8 @@ use std::ops::ControlFlow;
 
 use crate::findings;
 use b2nd_frame::{
-    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, SpecialValue, scan, zip_member, zip_members,
+    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, ReadAt, Seekable, SpecialValue, scan,
+    zip_member, zip_members,
 };
 use b2nd_lab::{data, frame_of, stored_chunk};
 use b2nd_serde::{Meta, Shapes};
@@ -20,24 +22,36 @@ struct Failing {
     file: Cursor<Vec<u8>>,
     kind: io::ErrorKind,
     /// The number of calls before the failing one.
-    calls: usize,
+    calls: Cell<usize>,
     is_lasting: bool,
-    has_failed: bool,
+    has_failed: Cell<bool>,
 }
 
 impl Failing {
     fn new(file: &[u8], calls: usize) -> Self {
         let (file, kind) = (Cursor::new(file.to_vec()), io::ErrorKind::TimedOut);
-        Self { file, kind, calls, is_lasting: false, has_failed: false }
+        Self { file, kind, calls: calls.into(), is_lasting: false, has_failed: false.into() }
     }
 
-    fn call(&mut self) -> io::Result<()> {
-        if self.calls > 0 || (self.has_failed && !self.is_lasting) {
-            self.calls = self.calls.saturating_sub(1);
+    fn call(&self) -> io::Result<()> {
+        if self.calls.get() > 0 || (self.has_failed.get() && !self.is_lasting) {
+            self.calls.set(self.calls.get().saturating_sub(1));
             return Ok(());
         }
-        self.has_failed = true;
+        self.has_failed.set(true);
         Err(self.kind.into())
+    }
+}
+
+impl ReadAt for Failing {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.call()?;
+        self.file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.call()?;
+        self.file.size()
     }
 }
 
@@ -69,21 +83,29 @@ impl Seek for Failing {
 /// A file that reads or writes one byte per call. An interruption comes before each of these calls.
 struct Slow {
     file: Cursor<Vec<u8>>,
-    is_interrupted: bool,
+    is_interrupted: Cell<bool>,
 }
 
 impl Slow {
-    fn interrupt(&mut self) -> io::Result<()> {
-        self.is_interrupted = !self.is_interrupted;
-        if self.is_interrupted { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    fn new(file: &[u8]) -> Self {
+        Self { file: Cursor::new(file.to_vec()), is_interrupted: false.into() }
+    }
+
+    fn interrupt(&self) -> io::Result<()> {
+        self.is_interrupted.set(!self.is_interrupted.get());
+        if self.is_interrupted.get() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 }
 
-impl Read for Slow {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+impl ReadAt for Slow {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.interrupt()?;
         let length = buffer.len().min(1);
-        self.file.read(&mut buffer[..length])
+        self.file.read_at(&mut buffer[..length], offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
     }
 }
 
@@ -104,9 +126,9 @@ impl Seek for Slow {
     }
 }
 
-trait File: Read + Write + Seek {}
+trait File: ReadAt + Write + Seek {}
 
-impl<F: Read + Write + Seek> File for F {}
+impl<F: ReadAt + Write + Seek> File for F {}
 
 /// An operation on a file. It returns its result as text.
 type Action = fn(&mut dyn File) -> Result<String, Error>;
@@ -121,7 +143,7 @@ const READS: [(&str, Action); 10] = [
     ("trailer", |file| Ok(text(Frame::read_at(file, 0)?.trailer()?))),
     ("count", |file| Ok(text(Frame::read_at(file, 0)?.count_chunks()?))),
     ("chunks", |file| {
-        let mut frame = Frame::read_at(file, 0)?;
+        let frame = Frame::read_at(file, 0)?;
         let mut chunks = frame.chunks()?;
         let mut all = Vec::new();
         while let Some(entry) = chunks.next().transpose()? {
@@ -152,7 +174,7 @@ const READS: [(&str, Action); 10] = [
 ];
 
 fn check(file: &mut dyn File, depth: CheckDepth) -> Result<String, Error> {
-    let report = Check::new(depth).run(&mut Frame::read_at(file, 0)?)?;
+    let report = Check::new(depth).run(&Frame::read_at(file, 0)?)?;
     Ok(text((report.findings, report.counts, report.skipped)))
 }
 
@@ -162,14 +184,14 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
     // The expected result can be an error: without the feature `decompress`, a compressed index is refused.
     let outcome = |file: &mut dyn File| action(file).map_err(|error| error.to_string());
     let whole = outcome(&mut Cursor::new(file.to_vec()));
-    // A damaged file can make this crate seek to an invalid offset, and this seek fails with the kind `InvalidInput`.
+    // A damaged file can make this crate read at an invalid offset, and this read fails with the kind `InvalidInput`.
     // So the crate could mistake any I/O error of this kind for damage of the file, and the test uses this kind too.
     let kinds = [io::ErrorKind::TimedOut, io::ErrorKind::InvalidInput];
     let ways = |calls| kinds.into_iter().flat_map(move |kind| [(calls, kind, true), (calls, kind, false)]);
     for (calls, kind, is_lasting) in (0..).flat_map(ways) {
         let mut failing = Failing { kind, is_lasting, ..Failing::new(file, calls) };
         let result = action(&mut failing);
-        if !failing.has_failed {
+        if !failing.has_failed.get() {
             assert!(result.map_err(|error| error.to_string()) == whole, "{name}, call {calls}");
             break;
         }
@@ -179,8 +201,7 @@ fn at_each_call(name: &str, file: &[u8], action: Action, says: &str) {
         assert_eq!((error.path(), error.finding(), error.needed()), (None, None, None), "{name}");
         assert_eq!(reason.kind(), kind, "{name}, call {calls}");
     }
-    let mut slow = Slow { file: Cursor::new(file.to_vec()), is_interrupted: false };
-    assert!(outcome(&mut slow) == whole, "{name}");
+    assert!(outcome(&mut Slow::new(file)) == whole, "{name}");
     assert!(whole.is_ok() || cfg!(not(feature = "decompress")), "{name}: {whole:?}");
 }
 
@@ -213,11 +234,29 @@ fn an_error_of_the_reader_names_the_file_that_the_frame_was_opened_from() {
     for error in [
         open().trailer().unwrap_err(),
         open().count_chunks().unwrap_err(),
-        Check::default().run(&mut open()).unwrap_err(),
-        Check::new(CheckDepth::ChunkData).run(&mut open()).unwrap_err(),
+        Check::default().run(&open()).unwrap_err(),
+        Check::new(CheckDepth::ChunkData).run(&open()).unwrap_err(),
     ] {
         let says = format!("cannot read {}: {}", path.display(), error.io_error().unwrap());
         assert_eq!((error.to_string(), error.path()), (says, Some(&*path)));
+    }
+}
+
+#[test]
+fn an_error_of_a_reader_with_a_position_comes_back_from_every_read_and_every_seek() {
+    let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let read = |failing: &mut Failing| Frame::read_at(Seekable::new(failing), 0)?.trailer();
+    let whole = read(&mut Failing::new(&file, usize::MAX)).unwrap();
+    for calls in 0.. {
+        let mut failing = Failing::new(&file, calls);
+        match read(&mut failing) {
+            Ok(trailer) => {
+                assert!(!failing.has_failed.get() && calls > 4, "the error of call {calls} is lost");
+                assert_eq!(trailer, whole);
+                break;
+            }
+            Err(error) => assert_eq!(error.io_error().unwrap().kind(), io::ErrorKind::TimedOut),
+        }
     }
 }
 
@@ -253,7 +292,7 @@ fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
         let mut failing = Failing::new(&file, calls);
         match offsets(&mut failing) {
             Ok(found) => {
-                assert!(!failing.has_failed && calls > 4, "the error of call {calls} is lost");
+                assert!(!failing.has_failed.get() && calls > 4, "the error of call {calls} is lost");
                 assert_eq!(found, [start, start + frame.len() as u64]);
                 break;
             }
@@ -278,10 +317,10 @@ fn an_error_of_the_writer_comes_back_from_every_call() {
     at_each_call("write", &[], write, "cannot write the file");
     let mut whole = Cursor::new(Vec::new());
     write(&mut whole).unwrap();
-    let mut slow = Slow { file: Cursor::new(Vec::new()), is_interrupted: false };
+    let mut slow = Slow::new(&[]);
     write(&mut slow).unwrap();
     assert_eq!(slow.file.get_ref(), whole.get_ref());
-    assert_eq!(findings(&mut Frame::read_at(whole.clone(), 0).unwrap()), []);
+    assert_eq!(findings(&Frame::read_at(whole.clone(), 0).unwrap()), []);
 
     // After a failed call, the file has either no frame or the whole frame. It has the whole frame if all bytes were
     // written before the failed call.
@@ -324,7 +363,7 @@ fn a_chunk_can_be_given_again_whatever_call_has_failed() {
         let Ok(failed) = write(&mut failing) else { continue };
         assert!(failing.file.get_ref() == whole.file.get_ref(), "call {calls}");
         failures += failed;
-        if !failing.has_failed {
+        if !failing.has_failed.get() {
             break;
         }
     }
@@ -381,31 +420,30 @@ fn a_frame_is_not_finished_after_a_write_has_panicked() {
 /// A file whose content is replaced after `reads` reads.
 struct Replaced<'f> {
     files: [&'f [u8]; 2],
-    reads: usize,
-    position: u64,
+    reads: Cell<usize>,
 }
 
 impl<'f> Replaced<'f> {
     fn new(files: [&'f [u8]; 2], reads: usize) -> Self {
-        Self { files, reads, position: 0 }
+        Self { files, reads: reads.into() }
     }
 
     /// The old file before the replacement, and the new file after it.
-    fn file(&self) -> Cursor<&'f [u8]> {
+    fn file(&self) -> &'f [u8] {
         let [old, new] = self.files;
-        let mut file = Cursor::new(if self.reads > 0 { old } else { new });
-        file.set_position(self.position);
-        file
+        if self.reads.get() > 0 { old } else { new }
     }
 }
 
-impl Read for Replaced<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut file = self.file();
-        self.reads = self.reads.saturating_sub(1);
-        let read = file.read(buffer)?;
-        self.position = file.position();
-        Ok(read)
+impl ReadAt for Replaced<'_> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let file = self.file();
+        self.reads.set(self.reads.get().saturating_sub(1));
+        file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file().size()
     }
 }
 
@@ -420,9 +458,8 @@ impl Write for Replaced<'_> {
 }
 
 impl Seek for Replaced<'_> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.position = self.file().seek(to)?;
-        Ok(self.position)
+    fn seek(&mut self, _: SeekFrom) -> io::Result<u64> {
+        unreachable!("it is only read")
     }
 }
 
@@ -436,11 +473,11 @@ fn a_trailer_that_is_replaced_while_it_is_read_is_one_of_both_or_changing() {
     let trailer = frame_of(&[], &[("v", &value[..900])]);
     let trailer = &trailer[start..];
     new[end - trailer.len()..].copy_from_slice(trailer);
-    let trailers = [&old, &new].map(|file| Frame::read_at(Cursor::new(file), 0).unwrap().trailer().unwrap());
+    let trailers = [&old, &new].map(|file| Frame::read_at(file, 0).unwrap().trailer().unwrap());
     assert_ne!(trailers[0].bytes().len(), trailers[1].bytes().len());
     let mut seen = [0; 3];
     for reads in 0..5 {
-        let mut frame = Frame::read_at(Replaced::new([&old, &new], reads), 0).unwrap();
+        let frame = Frame::read_at(Replaced::new([&old, &new], reads), 0).unwrap();
         match frame.trailer() {
             Ok(trailer) => {
                 let which = trailers.iter().position(|one| one.bytes() == trailer.bytes());

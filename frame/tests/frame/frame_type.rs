@@ -20,7 +20,7 @@ enum Seen {
 }
 
 fn chunks(path: &Path) -> Vec<Seen> {
-    let mut frame = Frame::open(path).unwrap();
+    let frame = Frame::open(path).unwrap();
     let file = fs::read(header_file(path)).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let mut seen = Vec::new();
@@ -45,7 +45,7 @@ fn chunks(path: &Path) -> Vec<Seen> {
 type Around = (Vec<(String, Vec<u8>)>, Vec<u8>, Vec<Vec<u8>>);
 
 fn around(path: &Path) -> Around {
-    let mut frame = Frame::open(path).unwrap();
+    let frame = Frame::open(path).unwrap();
     let layers = frame.metalayers().iter();
     let layers = layers.map(|layer| (layer.name().to_owned(), layer.bytes().to_vec())).collect();
     let trailer = frame.trailer().unwrap().bytes().to_vec();
@@ -95,7 +95,7 @@ fn there_and_back(path: &Path, folder: &Path) {
 
 /// Returns true if the frame can be converted to the other type. Other tests cover the frames that cannot.
 fn is_convertible(path: &Path) -> bool {
-    let Ok(mut frame) = Frame::open(path) else { return false };
+    let Ok(frame) = Frame::open(path) else { return false };
     let is_present_array = match frame.array() {
         Ok(None) => true,
         Ok(Some(array)) => array.meta().layout() == Layout::B2nd && array.stale_tail().is_empty(),

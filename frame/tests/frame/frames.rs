@@ -1,9 +1,10 @@
 //! Makes frames for the tests: changed frames, damaged frames, and frames of old formats.
 
 use std::fs;
-use std::io::Cursor;
 
 use crate::index_start;
+use std::io::Cursor;
+
 use b2nd_frame::{Filter, FindingCode, Frame, FrameBuilder};
 use b2nd_lab::{data, frame_of, offset_field};
 use b2nd_serde::{Meta, Shapes};
@@ -243,7 +244,7 @@ pub(crate) fn oddities() -> Vec<(&'static str, Vec<u8>, FindingCode)> {
     let vlmetalayers = file("vlmetalayers.b2nd");
     // `in_trailer` changes bytes of this trailer. Below, it changes the number of vlmetalayers, or the offset, the
     // length, the name or the chunk of the first vlmetalayer.
-    let trailer = Frame::read_at(Cursor::new(&vlmetalayers), 0).unwrap().trailer().unwrap();
+    let trailer = Frame::read_at(&vlmetalayers, 0).unwrap().trailer().unwrap();
     let start = usize::try_from(trailer.offset()).unwrap();
     let chunk = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
     let in_trailer = |at: usize, bytes: &[u8]| changed(vlmetalayers.clone(), &[(at, bytes)]);

@@ -63,7 +63,7 @@ impl Array {
         items: impl FnOnce(u64) -> Result<Vec<u8>, Box<dyn Error>>,
     ) -> Result<Self, Box<dyn Error>> {
         let name = path.display().to_string();
-        let mut frame = Frame::open(path)?;
+        let frame = Frame::open(path)?;
         let geometry = frame.array()?.ok_or("no array")?.geometry()?;
         let typesize = usize::try_from(frame.header().typesize)?;
         let mut places = frame.chunks()?;

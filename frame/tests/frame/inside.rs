@@ -2,14 +2,14 @@
 //! frame.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::findings;
+use crate::{Recording, findings};
 use b2nd_frame::{
-    ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ZipMember, check, scan, zip_member,
-    zip_members,
+    ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ReadAt, ZipMember, check, scan,
+    zip_member, zip_members,
 };
 use b2nd_lab::{corpus, data};
 use fs4::FileExt;
@@ -92,7 +92,7 @@ fn what_is_no_frame_and_what_is_compressed_is_said_to_be_so() {
         ("empty", store, b""),
         ("cut.b2nd", store, &array[..300]),
     ]);
-    let members = zip_members(Cursor::new(bytes)).unwrap();
+    let members = zip_members(bytes).unwrap();
     let word = |member: &ZipMember| match member.content() {
         MemberContent::Frame(_) => "frame".to_owned(),
         MemberContent::Broken(finding) => finding.code().to_string(),
@@ -114,12 +114,12 @@ fn what_is_no_frame_and_what_is_compressed_is_said_to_be_so() {
 fn a_member_is_found_by_its_name_and_of_several_it_is_the_last() {
     let (one, two, store) = (file("int32_3x5.b2nd"), file("scalar.b2nd"), CompressionMethod::STORE);
     let bytes = zip(&[("a", store, &one), ("b", store, &one), ("a", store, &two), ("a/b", store, b"x")]);
-    let found = |name| zip_member(Cursor::new(&bytes), name).unwrap();
+    let found = |name| zip_member(&bytes, name).unwrap();
     let shape_of = |name| found(name).and_then(|member| shape(member.frame()?));
     assert_eq!((shape_of("a"), shape_of("b")), (Some(vec![]), Some(vec![3, 5])));
     assert!(matches!(found("a/b").unwrap().content(), MemberContent::Other));
     assert!(found("A").is_none() && found("a/").is_none());
-    assert!(zip_member(Cursor::new(b"no zip file"), "a").is_err());
+    assert!(zip_member(&b"no zip file"[..], "a").is_err());
 }
 
 fn broken(member: &ZipMember) -> Option<FindingCode> {
@@ -135,7 +135,7 @@ fn a_folder_in_a_zip_file_is_no_member() {
     let mut archive = ZipArchiveWriter::new(&mut bytes);
     archive.new_dir("folder/").create().unwrap();
     archive.finish().unwrap();
-    assert!(zip_members(Cursor::new(bytes)).unwrap().is_empty());
+    assert!(zip_members(bytes).unwrap().is_empty());
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn what_is_encrypted_is_closed() {
     // Sets bit 0 of the flags in the first entry of the directory. This bit means that the member is encrypted.
     let entry = bytes.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     bytes[entry + 8] |= 1;
-    let members = zip_members(Cursor::new(bytes)).unwrap();
+    let members = zip_members(bytes).unwrap();
     assert!(matches!(members[0].content(), MemberContent::Compressed), "{:?}", members[0]);
     assert!(members[1].frame().is_some());
 }
@@ -158,13 +158,13 @@ fn a_member_with_a_damaged_local_header_is_broken_and_the_others_are_listed() {
     let array = file("int32_3x5.b2nd");
     let (store, names) = (CompressionMethod::STORE, ["a.b2nd", "b.b2nd", "c.b2nd"]);
     let whole = zip(&names.map(|name| (name, store, &array[..])));
-    let offsets: Vec<u64> = zip_members(Cursor::new(&whole)).unwrap().iter().map(ZipMember::offset).collect();
+    let offsets: Vec<u64> = zip_members(&whole).unwrap().iter().map(ZipMember::offset).collect();
     let local = usize::try_from(offsets[1]).unwrap() - 30 - "b.b2nd".len();
     for at in [local, local + 29] {
         let mut bytes = whole.clone();
         assert_eq!(bytes[local..local + 2], *b"PK");
         bytes[at] = 0xff;
-        let members = zip_members(Cursor::new(bytes)).unwrap();
+        let members = zip_members(bytes).unwrap();
         assert_eq!(members.iter().map(ZipMember::name).collect::<Vec<_>>(), names);
         assert_eq!(broken(&members[1]), Some(FindingCode::DamagedZip), "{at}: {:?}", members[1]);
         assert!(members[0].frame().is_some() && members[2].frame().is_some());
@@ -176,7 +176,7 @@ fn the_name_of_a_broken_member_stays_on_one_line() {
     let array = file("int32_3x5.b2nd");
     let mut bytes = zip(&[("a\nb\x1b", CompressionMethod::STORE, &array)]);
     bytes[0] = 0xff;
-    let members = zip_members(Cursor::new(bytes)).unwrap();
+    let members = zip_members(bytes).unwrap();
     let MemberContent::Broken(finding) = members[0].content() else { panic!("{:?}", members[0]) };
     assert!(finding.message().starts_with("member a\\nb\\u{1b}: "), "{finding}");
 }
@@ -187,8 +187,8 @@ fn bytes_before_a_zip_file_and_descriptors_behind_its_members_do_no_harm() {
     // The writer does not know the length of a member in advance, so it puts a data descriptor after each member.
     let whole = zip(&[("a.b2nd", CompressionMethod::STORE, &array)]);
     assert!(whole.windows(4).any(|bytes| bytes == b"PK\x07\x08"));
-    let plain = zip_members(Cursor::new(&whole)).unwrap();
-    let moved = zip_members(Cursor::new([&[0xee; 777], &whole[..]].concat())).unwrap();
+    let plain = zip_members(&whole).unwrap();
+    let moved = zip_members([&[0xee; 777], &whole[..]].concat()).unwrap();
     assert_eq!(moved[0].offset(), plain[0].offset() + 777);
     assert_eq!((moved[0].len(), plain[0].len()), (520, 520));
     assert_eq!(shape(moved[0].frame().unwrap()), Some(vec![3, 5]));
@@ -221,7 +221,7 @@ fn members_that_share_their_bytes_are_read_once() {
     let size = u32::try_from(1000 * entry.len()).unwrap();
     bytes[end + 12..end + 16].copy_from_slice(&size.to_le_bytes());
 
-    let members = zip_members(Cursor::new(bytes)).unwrap();
+    let members = zip_members(bytes).unwrap();
     assert_eq!(members.len(), 1000);
     assert!(members[0].frame().is_some());
     assert!(members[1..].iter().all(|member| broken(member) == Some(FindingCode::DamagedZip)));
@@ -231,14 +231,14 @@ fn members_that_share_their_bytes_are_read_once() {
 fn members_that_only_touch_share_nothing() {
     let (array, store) = (file("int32_3x5.b2nd"), CompressionMethod::STORE);
     let zip = zip(&[("a.b2nd", store, &array), ("b.b2nd", store, &array)]);
-    let members = zip_members(Cursor::new(&zip)).unwrap();
+    let members = zip_members(&zip).unwrap();
     let between = u32::try_from(members[1].offset() - members[0].offset()).unwrap();
     let directory = zip.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
     // The length of the first member is changed, so that it ends where the second member begins, or one byte later.
     for (length, code) in [(between, None), (between + 1, Some(FindingCode::DamagedZip))] {
         let mut zip = zip.clone();
         zip[directory + 20..directory + 24].copy_from_slice(&length.to_le_bytes());
-        let members = zip_members(Cursor::new(zip)).unwrap();
+        let members = zip_members(zip).unwrap();
         assert!(members[0].frame().is_some());
         assert_eq!((members[1].frame().is_none(), broken(&members[1])), (code.is_some(), code), "{length}");
     }
@@ -253,7 +253,7 @@ fn members_that_only_touch_share_nothing() {
     for (at, more) in [(8, 1), (10, 1), (12, added)] {
         with_empty[end + at] += more;
     }
-    let members = zip_members(Cursor::new(with_empty)).unwrap();
+    let members = zip_members(with_empty).unwrap();
     let lengths = members.iter().map(ZipMember::len).collect::<Vec<_>>();
     assert_eq!(lengths, [array.len() as u64, 0, array.len() as u64]);
     assert!(matches!(
@@ -266,23 +266,23 @@ fn members_that_only_touch_share_nothing() {
 fn a_member_with_a_header_of_more_than_a_mebibyte_is_not_read() {
     let (long, longer) = (with_long_header((1 << 20) - 165), with_long_header((1 << 20) - 164));
     let store = CompressionMethod::STORE;
-    let members = zip_members(Cursor::new(zip(&[("a", store, &long), ("b", store, &longer)]))).unwrap();
+    let members = zip_members(zip(&[("a", store, &long), ("b", store, &longer)])).unwrap();
     assert_eq!(shape(members[0].frame().unwrap()), Some(vec![3, 5]));
     assert_eq!(broken(&members[1]), Some(FindingCode::TooLong));
-    assert!(Frame::read_at(Cursor::new(longer), 0).is_ok());
+    assert!(Frame::read_at(longer, 0).is_ok());
 }
 
 #[test]
 fn a_damaged_zip_file_is_refused_and_its_frames_are_found_by_a_scan() {
     let mut zip = file("tree.b2z");
-    let offsets: Vec<u64> = zip_members(Cursor::new(&zip)).unwrap().iter().map(ZipMember::offset).collect();
+    let offsets: Vec<u64> = zip_members(&zip).unwrap().iter().map(ZipMember::offset).collect();
     zip.truncate(zip.len() - 40);
-    let error = zip_members(Cursor::new(&zip)).unwrap_err();
+    let error = zip_members(&zip).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed);
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::DamagedZip));
     assert_eq!(error.to_string(), "not a zip file, or cut short: missing end of central directory");
 
-    let found: Vec<u64> = scan(Cursor::new(&zip)).map(|frame| frame.unwrap().offset()).collect();
+    let found: Vec<u64> = scan(&zip).map(|frame| frame.unwrap().offset()).collect();
     assert_eq!(found, offsets);
 }
 
@@ -316,22 +316,21 @@ fn a_member_at_an_offset_that_no_file_has_is_broken_and_the_others_are_listed() 
 
 #[test]
 fn an_empty_zip_file_is_malformed_and_a_reader_that_fails_is_not() {
-    let error = zip_members(Cursor::new(b"")).unwrap_err();
+    let error = zip_members(&b""[..]).unwrap_err();
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::DamagedZip));
     assert_eq!(error.to_string(), "the file is empty");
 
-    struct Fails(Cursor<Vec<u8>>);
-    impl Read for Fails {
-        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+    struct Fails(Vec<u8>);
+    impl ReadAt for Fails {
+        fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
             Err(io::ErrorKind::PermissionDenied.into())
         }
-    }
-    impl Seek for Fails {
-        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-            self.0.seek(to)
+
+        fn size(&self) -> io::Result<u64> {
+            self.0.size()
         }
     }
-    let error = zip_members(Fails(Cursor::new(file("tree.b2z")))).unwrap_err();
+    let error = zip_members(Fails(file("tree.b2z"))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert_eq!(error.io_error().unwrap().kind(), io::ErrorKind::PermissionDenied);
 }
@@ -343,16 +342,16 @@ fn a_scan_finds_every_frame_wherever_it_stands() {
     // window.
     for before in (0..40).chain(65_536 - 180..65_536 + 20).chain([200_000]) {
         let bytes = [&vec![0x62; before], &array[..], b"b2frame\0b2frame\0"].concat();
-        let found: Vec<_> = scan(Cursor::new(&bytes)).map(Result::unwrap).collect();
+        let found: Vec<_> = scan(&bytes).map(Result::unwrap).collect();
         assert_eq!(found.len(), 1, "{before}");
         assert_eq!(found[0].offset(), before as u64);
         assert_eq!(shape(&found[0]), Some(vec![3, 5]));
     }
     // The first 200 bytes of the file have the whole frame header, so the truncated frame has a shape.
-    let found: Vec<_> = scan(Cursor::new(&array[..200])).map(Result::unwrap).collect();
+    let found: Vec<_> = scan(&array[..200]).map(Result::unwrap).collect();
     assert_eq!(shape(&found[0]), Some(vec![3, 5]));
-    assert_eq!(scan(Cursor::new(&array[..100])).count(), 0);
-    assert_eq!(scan(Cursor::new(b"")).count(), 0);
+    assert_eq!(scan(&array[..100]).count(), 0);
+    assert_eq!(scan(&b""[..]).count(), 0);
 }
 
 #[test]
@@ -362,7 +361,7 @@ fn a_scan_of_nothing_but_magic_bytes_finds_nothing_and_ends() {
     one[11..15].copy_from_slice(&500_000_u32.to_be_bytes());
     one[16..24].copy_from_slice(&500_000_u64.to_be_bytes());
     let bytes = one.repeat(10_000);
-    assert_eq!(scan(Cursor::new(bytes)).count(), 0);
+    assert_eq!(scan(bytes).count(), 0);
 }
 
 #[test]
@@ -375,28 +374,8 @@ fn after_64_mib_of_false_headers_a_scan_finds_only_short_ones() {
     let frames = lengths.map(|length| with_long_header(length - 165)).concat();
     for (count, found) in [(63, &lengths[..3]), (64, &lengths[..1])] {
         let bytes = [false_header.repeat(count), frames.clone()].concat();
-        let headers = scan(Cursor::new(bytes)).map(|frame| frame.unwrap().header().header_len);
+        let headers = scan(bytes).map(|frame| frame.unwrap().header().header_len);
         assert_eq!(headers.collect::<Vec<_>>(), found, "{count}");
-    }
-}
-
-/// A reader that counts its calls.
-struct Counting {
-    file: Cursor<Vec<u8>>,
-    calls: usize,
-}
-
-impl Read for Counting {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.calls += 1;
-        self.file.read(buffer)
-    }
-}
-
-impl Seek for Counting {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.calls += 1;
-        self.file.seek(to)
     }
 }
 
@@ -405,12 +384,12 @@ fn a_scan_asks_the_file_for_no_more_than_its_windows_whatever_magic_bytes_are_in
     let whole = file("int32_3x5.b2nd");
     let start = [&b"\x9e\xa8b2frame\0"[..], &whole[10..24]].concat();
     for piece in [&b"b2frame\0"[..], b"\x9e\xa8b2frame\0", &start] {
-        let file = piece.repeat((1 << 20) / piece.len());
-        let mut counting = Counting { file: Cursor::new(file), calls: 0 };
-        assert_eq!(scan(&mut counting).count(), 0);
+        let recording = Recording::new(piece.repeat((1 << 20) / piece.len()));
+        assert_eq!(scan(&recording).count(), 0);
         // The scan reads 16 windows and the end of the file. A few headers in each window end after the window, so the
         // scan needs more reads for them.
-        assert!(counting.calls < 17 * 40, "{piece:?}: {}", counting.calls);
+        let calls = recording.lengths().len() + recording.sizes.get();
+        assert!(calls < 17 * 40, "{piece:?}: {calls}");
     }
 }
 
@@ -420,7 +399,7 @@ fn the_chunks_of_hdf5_files_are_found_where_they_are() {
     let mut seen = 0;
     for name in ["hdf5plugin", "pytables_carray"] {
         let hdf5 = fs::read(folder.join(format!("B_hdf5/{name}.h5"))).unwrap();
-        let found: Vec<_> = scan(Cursor::new(&hdf5)).map(Result::unwrap).collect();
+        let found: Vec<_> = scan(&hdf5).map(Result::unwrap).collect();
         for entry in fs::read_dir(folder.join("B_hdf5")).unwrap() {
             let path = entry.unwrap().path();
             let file_name = path.file_name().unwrap().to_str().unwrap();
@@ -575,15 +554,15 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
 fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
     let sound = fs::read(data().join("tree.b2z")).unwrap();
     let of_member = |file: &[u8]| {
-        let members = zip_members(Cursor::new(file)).unwrap();
+        let members = zip_members(file).unwrap();
         let mut findings = Vec::new();
         for member in &members {
-            findings.extend(member.check_bytes(Cursor::new(file)).unwrap());
+            findings.extend(member.check_bytes(file).unwrap());
         }
         findings
     };
     assert_eq!(of_member(&sound), []);
-    let members = zip_members(Cursor::new(&sound)).unwrap();
+    let members = zip_members(&sound).unwrap();
     let member = members.iter().find(|member| member.name() == "group/small.b2nd").unwrap();
     let start = usize::try_from(member.offset()).unwrap();
     let name = "group/small.b2nd".len();
@@ -612,7 +591,7 @@ fn the_bytes_of_a_member_are_compared_with_the_zip_file() {
         let mut file = sound.clone();
         file[end + at] ^= bit;
         let findings = of_member(&file);
-        assert_eq!(findings.len(), zip_members(Cursor::new(&file)).unwrap().len(), "{at}");
+        assert_eq!(findings.len(), zip_members(&file).unwrap().len(), "{at}");
         assert!(findings[0].message().starts_with("the directory of the zip file is at bytes "), "{at}");
     }
     // Bytes before a zip file are not damage.

@@ -6,7 +6,7 @@ use std::io::Cursor;
 use std::slice;
 
 use b2nd_frame::{
-    Check, CheckDepth, ChunkPlace, Codec, Error, Finding, FindingCode, Frame, FrameBuilder, Salvage,
+    Array, Check, CheckDepth, ChunkPlace, Codec, Error, Finding, FindingCode, Frame, FrameBuilder, Salvage,
     SalvageReport,
 };
 use b2nd_serde::{Meta, Shapes};
@@ -46,7 +46,7 @@ fn findings(file: &[u8]) -> Vec<Finding> {
 }
 
 fn read(file: &[u8]) -> Option<Vec<u8>> {
-    Frame::read_at(Cursor::new(file), 0).unwrap().whole().read().ok()
+    Array::new(Frame::read_at(file, 0).unwrap()).unwrap().whole().read().ok()
 }
 
 fn salvaged(file: &[u8]) -> Result<SalvageReport, Error> {
@@ -165,7 +165,7 @@ fn a_chunk_that_ends_in_a_page_of_zeros_is_lost() {
     let mut rng = Rng::with_seed(4);
     for (codec, level, block) in [(Codec::ZSTD, 5, 30_000), (Codec::LZ4, 5, 3_000), (Codec::LZ4, 0, 30_000)] {
         let file = array(&words(&mut rng, 300_000), 30_000, block, codec, level);
-        let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let mut ends = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {

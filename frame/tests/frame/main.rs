@@ -36,18 +36,28 @@ mod update;
 mod vectors;
 mod writing;
 
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 #[cfg(target_os = "linux")]
 use std::fs;
-use std::io::{Cursor, Read, Seek};
+use std::io;
 use std::path::PathBuf;
 
-use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame};
+#[cfg(feature = "decompress")]
+use b2nd_frame::Array;
+use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame, ReadAt};
 
 /// Opens the frame at the start of these bytes, which must be valid.
 #[track_caller]
-fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
-    Frame::read_at(Cursor::new(file), 0).unwrap()
+fn opened<R: ReadAt>(file: R) -> Frame<R> {
+    Frame::read_at(file, 0).unwrap()
+}
+
+/// Opens the array of the frame at the start of these bytes, which must be valid.
+#[cfg(feature = "decompress")]
+#[track_caller]
+fn opened_array<R: ReadAt>(file: R) -> Array<R> {
+    Array::new(opened(file)).unwrap()
 }
 
 /// The offset of the chunk index in a contiguous frame.
@@ -55,6 +65,38 @@ fn opened<B: AsRef<[u8]>>(file: B) -> Frame<Cursor<B>> {
 fn index_start(frame: &[u8]) -> usize {
     let header = Frame::parse(frame).unwrap().header().clone();
     header.header_len + usize::try_from(header.cbytes).unwrap()
+}
+
+/// A file in memory that records how it is read.
+struct Recording {
+    file: Vec<u8>,
+    /// The offset and the length of the buffer of each read.
+    reads: RefCell<Vec<(u64, usize)>>,
+    /// How many times the length of the file was asked for.
+    sizes: Cell<usize>,
+}
+
+impl Recording {
+    fn new(file: Vec<u8>) -> Self {
+        Self { file, reads: RefCell::default(), sizes: Cell::default() }
+    }
+
+    /// The lengths of the reads.
+    fn lengths(&self) -> Vec<usize> {
+        self.reads.borrow().iter().map(|&(_, length)| length).collect()
+    }
+}
+
+impl ReadAt for Recording {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.reads.borrow_mut().push((offset, buffer.len()));
+        self.file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.sizes.set(self.sizes.get() + 1);
+        self.file.size()
+    }
 }
 
 /// The number of read calls that this thread has made, if the system counts them.
@@ -66,7 +108,7 @@ fn reads() -> Option<u64> {
 
 /// The findings of a check that does not read the chunks of the frame.
 #[track_caller]
-fn findings<R: Read + Seek>(frame: &mut Frame<R>) -> Vec<Finding> {
+fn findings<R: ReadAt>(frame: &Frame<R>) -> Vec<Finding> {
     Check::default().run(frame).unwrap().findings
 }
 

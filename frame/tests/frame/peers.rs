@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use b2nd_frame::{Array, Filter, Frame, FrameType, Severity, Vlmetalayer, check};
+use b2nd_frame::{ArrayHeader, Filter, Frame, FrameType, Severity, Vlmetalayer, check};
 use b2nd_lab::data;
 use b2nd_serde::Dtype;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ fn entries() -> Map<String, Value> {
 
 /// Reads from a frame the values that `expected.json` lists for it.
 fn says(name: &str) -> Value {
-    let mut frame = Frame::open(data().join("peers").join(name)).unwrap();
+    let frame = Frame::open(data().join("peers").join(name)).unwrap();
     let trailer = frame.trailer().unwrap();
     let header = frame.header();
     let mut metalayers: Vec<_> = frame.metalayers().iter().map(|layer| layer.name().to_owned()).collect();

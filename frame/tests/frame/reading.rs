@@ -1,19 +1,21 @@
 //! Reads frames from paths, readers, slices and pieces, with the same values.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::error::Error as _;
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::frames::second_generation;
 #[cfg(feature = "decompress")]
 use crate::frames::{in_blocks, with_index};
-use crate::{findings, opened};
+use crate::{Recording, findings, opened};
 use b2nd_frame::{
-    Array, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType, Generation,
-    HeaderField, Rewrite, Store, scan,
+    ArrayHeader, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType,
+    Generation, HeaderField, ReadAt, Rewrite, Seekable, Store, scan,
 };
 use b2nd_lab::{chunk_of_zeros, corpus, corpus_of_2019, data, frame_of, offset_field, stored_chunk, unhex};
 use serde_json::{Value, json};
@@ -121,11 +123,15 @@ fn every_frame_of_the_corpus_reads_through_open() {
 fn every_frame_of_the_corpus_reads_at_its_offset_in_any_reader() {
     let entries = entries();
     let arrays = entries.iter().filter(|entry| {
+        entry.assert_is(&Frame::read_at(&entry.file, entry.offset).unwrap());
+        // A source ignores the position of a reader.
         let mut reader = Cursor::new(&entry.file);
-        entry.assert_is(&Frame::read_at(&mut reader, entry.offset).unwrap());
+        reader.set_position(7);
+        entry.assert_is(&Frame::read_at(&reader, entry.offset).unwrap());
+        entry.assert_is(&Frame::read_at(Seekable::new(reader), entry.offset).unwrap());
         // The frame can also be in the middle of other bytes.
-        let moved = [&[0xee; 777], entry.bytes()].concat();
-        let frame = Frame::read_at(Cursor::new(moved), 777).unwrap();
+        let moved: Arc<[u8]> = [&[0xee; 777], entry.bytes()].concat().into();
+        let frame = Frame::read_at(moved, 777).unwrap();
         entry.assert_is(&frame);
         frame.array().unwrap().is_some()
     });
@@ -188,50 +194,23 @@ fn a_program_with_its_own_reads_needs_as_many_as_the_parser_says() {
     }
 }
 
-/// A reader that records the lengths of its reads.
-struct Counting {
-    file: Cursor<Vec<u8>>,
-    reads: Vec<usize>,
-}
-
-impl Counting {
-    fn new(file: Vec<u8>) -> Self {
-        Self { file: Cursor::new(file), reads: Vec::new() }
-    }
-}
-
-impl Read for Counting {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.reads.push(buffer.len());
-        self.file.read(buffer)
-    }
-}
-
-impl Seek for Counting {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
-    }
-}
-
 #[test]
 fn an_ordinary_file_takes_one_read_of_512_bytes_and_a_long_header_two() {
     let mut counts = [0; 2];
     for entry in entries() {
-        let mut counting = Counting::new(entry.file.clone());
-        let frame = Frame::read_at(&mut counting, entry.offset).unwrap();
+        let frame = Frame::read_at(Recording::new(entry.file.clone()), entry.offset).unwrap();
         let header_len = frame.header().header_len;
         if header_len <= 512 {
-            assert_eq!(counting.reads, [512], "{}", entry.name);
+            assert_eq!(frame.reader().lengths(), [512], "{}", entry.name);
             counts[0] += 1;
         } else {
-            assert_eq!(counting.reads, [512, header_len - 512], "{}", entry.name);
+            assert_eq!(frame.reader().lengths(), [512, header_len - 512], "{}", entry.name);
             counts[1] += 1;
         }
     }
     let long = fs::read(data().join("struct_long.b2nd")).unwrap();
-    let mut counting = Counting::new(long);
-    let header_len = Frame::read_at(&mut counting, 0).unwrap().header().header_len;
-    assert_eq!(counting.reads, [512, header_len - 512]);
+    let frame = opened(Recording::new(long));
+    assert_eq!(frame.reader().lengths(), [512, frame.header().header_len - 512]);
     println!("one read: {}, two: {}", counts[0], counts[1]);
 }
 
@@ -240,12 +219,11 @@ fn an_ordinary_file_takes_one_read_of_512_bytes_and_a_long_header_two() {
 fn of_a_compressed_index_only_the_block_that_is_asked_for_is_read() {
     let zeros = [0; 4];
     let file = with_index(1 << 17, &in_blocks(1 << 20, 1 << 14, &zeros));
-    let mut counting = Counting::new(file);
-    let mut frame = Frame::read_at(&mut counting, 0).unwrap();
+    let frame = opened(Recording::new(file));
     assert_eq!(frame.chunks().unwrap().nth(100_000).unwrap().unwrap().number, 100_000);
     // The reads are, in turn: the header of the frame; the chunk header of the index, with the next 8 bytes, which
     // would be the value of a constant chunk; the offset of one block of the index; and the bytes of this block.
-    assert_eq!(counting.reads, [512, 40, 4, 4]);
+    assert_eq!(frame.reader().lengths(), [512, 40, 4, 4]);
 }
 
 #[test]
@@ -412,7 +390,7 @@ fn the_other_metalayers_of_the_corpus_are_messagepack() {
 fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
     let (mut stored, mut decompressed, mut compressed) = (0, 0, 0);
     for entry in entries() {
-        let mut frame = Frame::read_at(Cursor::new(&entry.file), entry.offset).unwrap();
+        let frame = Frame::read_at(&entry.file, entry.offset).unwrap();
         let trailer = frame.trailer().unwrap();
         let header = frame.header();
         assert_eq!(trailer.offset() + trailer.bytes().len() as u64, header.frame_len, "{}", entry.name);
@@ -448,7 +426,7 @@ fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
 
 #[test]
 fn vlmetalayers_have_values() {
-    let mut frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let frame = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
     assert!(frame.header().has_vlmetalayers);
     let trailer = frame.trailer().unwrap();
     let [unit, note] = trailer.vlmetalayers() else { panic!("{trailer:?}") };
@@ -498,14 +476,14 @@ fn what_is_missing_is_said_to_be_the_least_where_more_is_not_known() {
         (100, "cut short: the frame has at least 165 bytes, but the file only 100"),
         (300, "cut short: the frame has 520 bytes, but the file only 300"),
     ] {
-        let error = Frame::read_at(Cursor::new(&file[..length]), 0).unwrap_err();
+        let error = Frame::read_at(&file[..length], 0).unwrap_err();
         assert_eq!(error.to_string(), says);
     }
     // The file ends directly after the frame header, and this header is longer than the 512 bytes of the first read.
     let long = fs::read(data().join("struct_long.b2nd")).unwrap();
     let header_len = Frame::parse(&long).unwrap().header().header_len;
     assert!(header_len > 512);
-    let error = Frame::read_at(Cursor::new(&long[..header_len]), 0).unwrap_err();
+    let error = Frame::read_at(&long[..header_len], 0).unwrap_err();
     let says = format!("cut short: the frame has {} bytes, but the file only {header_len}", long.len());
     assert_eq!(error.to_string(), says);
 }
@@ -734,7 +712,7 @@ fn what_is_no_file_is_refused_without_waiting() {
 
 /// Reads the file as a frame, and calls the methods of the frame. They may fail, but must not panic.
 fn ask(file: Vec<u8>) {
-    let Ok(mut frame) = Frame::read_at(Cursor::new(file), 0) else { return };
+    let Ok(frame) = Frame::read_at(file, 0) else { return };
     if let Ok(Some(array)) = frame.array() {
         let _ = array.geometry();
     }
@@ -745,7 +723,7 @@ fn ask(file: Vec<u8>) {
     for layer in frame.metalayers() {
         let _ = layer.decode::<Value>();
     }
-    findings(&mut frame);
+    findings(&frame);
 }
 
 #[test]
@@ -781,25 +759,26 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
     }
 }
 
-/// A file whose length changes: each seek to its end removes the last number of `lengths` and returns it.
+/// A file whose length changes: who asks for it gets the last number of `lengths`, which is then removed.
 #[derive(Debug)]
 struct Growing {
-    file: Cursor<Vec<u8>>,
-    lengths: Vec<u64>,
+    file: Vec<u8>,
+    lengths: RefCell<Vec<u64>>,
 }
 
-impl Read for Growing {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.file.read(buffer)
+impl Growing {
+    fn new(file: &[u8], lengths: &[u64]) -> Self {
+        Self { file: file.to_vec(), lengths: RefCell::new(lengths.to_vec()) }
     }
 }
 
-impl Seek for Growing {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        match to {
-            SeekFrom::End(0) => Ok(self.lengths.pop().unwrap()),
-            to => self.file.seek(to),
-        }
+impl ReadAt for Growing {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.lengths.borrow_mut().pop().unwrap())
     }
 }
 
@@ -820,12 +799,12 @@ fn only_what_is_compressed_has_a_codec() {
 }
 
 #[test]
-fn the_end_of_a_file_is_not_looked_for_if_one_read_tells_all() {
-    // A seek to the end of this file panics.
-    let endless = |file: Vec<u8>| Growing { file: Cursor::new(file), lengths: Vec::new() };
+fn the_length_of_a_file_is_not_asked_for_if_one_read_tells_all() {
+    // This file panics if its length is asked for.
+    let endless = |file: &[u8]| Growing::new(file, &[]);
     let scalar = fs::read(data().join("scalar.b2nd")).unwrap();
-    assert!(Frame::read_at(endless(scalar), 0).is_ok());
-    let error = Frame::read_at(endless(vec![7; 600]), 0).unwrap_err();
+    assert!(Frame::read_at(endless(&scalar), 0).is_ok());
+    let error = Frame::read_at(endless(&[7; 600]), 0).unwrap_err();
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAFrame));
 }
 
@@ -833,7 +812,7 @@ fn the_end_of_a_file_is_not_looked_for_if_one_read_tells_all() {
 fn a_file_caught_while_it_grows_is_read_once_more() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let length = file.len() as u64;
-    let growing = |lengths: &[u64]| Growing { file: Cursor::new(file.clone()), lengths: lengths.to_vec() };
+    let growing = |lengths: &[u64]| Growing::new(&file, lengths);
     assert!(Frame::read_at(growing(&[length, 300]), 0).is_ok());
     let error = Frame::read_at(growing(&[length, 310, 300]), 0).unwrap_err();
     assert_eq!(error.to_string(), "cut short: the frame has 520 bytes, but the file only 310");
@@ -843,8 +822,8 @@ fn a_file_caught_while_it_grows_is_read_once_more() {
 fn a_file_that_is_cut_while_its_header_is_read_is_changing() {
     let file = fs::read(data().join("struct_long.b2nd")).unwrap();
     assert!(Frame::parse(&file).unwrap().header().header_len > 600);
-    let lengths = vec![file.len() as u64];
-    let error = Frame::read_at(Growing { file: Cursor::new(file[..600].to_vec()), lengths }, 0).unwrap_err();
+    let cut = Growing::new(&file[..600], &[file.len() as u64]);
+    let error = Frame::read_at(cut, 0).unwrap_err();
     assert_eq!((error.kind(), error.needed()), (ErrorKind::Changing, None), "{error}");
 }
 
@@ -853,11 +832,8 @@ fn a_file_that_is_shorter_than_its_end_says_is_changing() {
     let file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let length = file.len() as u64;
     let header_len = Frame::parse(&file).unwrap().header().header_len;
-    let cut = |length_now: usize| Growing {
-        file: Cursor::new(file[..length_now].to_vec()),
-        lengths: vec![length; 9],
-    };
-    let mut frame = Frame::read_at(cut(header_len + 9), 0).unwrap();
+    let cut = |length_now: usize| Growing::new(&file[..length_now], &[length; 9]);
+    let frame = Frame::read_at(cut(header_len + 9), 0).unwrap();
     for error in [frame.trailer().unwrap_err(), frame.count_chunks().unwrap_err()] {
         assert_eq!((error.kind(), error.finding()), (ErrorKind::Changing, None));
     }
@@ -875,7 +851,7 @@ fn a_fault_after_the_first_bytes_of_a_header_is_malformed() {
     // Damages the marker of the second content.
     let at = header_len - 6;
     file[at] = 7;
-    let error = Frame::read_at(Cursor::new(&file), 0).unwrap_err();
+    let error = Frame::read_at(&file, 0).unwrap_err();
     let finding = error.finding().unwrap();
     assert_eq!((error.kind(), finding.offset()), (ErrorKind::Malformed, Some(at as u64)));
     let says = "expected bin32 (0xc6) for the content of metalayer second, found positive fixint 7 (0x07)";
@@ -887,7 +863,7 @@ fn trailer_of_a_file_that_is_cut_after_it_was_opened_is_changing_and_says_what_i
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.b2nd");
     fs::copy(data().join("vlmetalayers.b2nd"), &path).unwrap();
-    let mut frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(&path).unwrap();
     let (header_len, frame_len) = (frame.header().header_len as u64, frame.header().frame_len);
     for length in [frame_len - 1, 300, header_len] {
         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
@@ -897,8 +873,8 @@ fn trailer_of_a_file_that_is_cut_after_it_was_opened_is_changing_and_says_what_i
              file only {length}"
         );
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::Changing, says));
-        assert_eq!(findings(&mut frame), [error.finding().unwrap().clone()]);
+        assert_eq!(findings(&frame), [error.finding().unwrap().clone()]);
     }
     fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(header_len - 1).unwrap();
-    assert_eq!(b2nd_frame::Check::default().run(&mut frame).unwrap_err().kind(), ErrorKind::Changing);
+    assert_eq!(b2nd_frame::Check::default().run(&frame).unwrap_err().kind(), ErrorKind::Changing);
 }

@@ -166,12 +166,12 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
     for entry in entries.iter().filter(|entry| entry["frame_offset"].is_null()) {
         let name = entry["file"].as_str().unwrap();
         let from = corpus.join(name);
-        let mut before = Frame::open(&from).unwrap();
+        let before = Frame::open(&from).unwrap();
         let folder = Folder::new();
         let to = folder.path("new");
         let given = before.array().unwrap().filter(|array| array.dtype().is_none());
         let given = given.map(|_| dtype_of(before.header().typesize));
-        let mut after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
+        let after = match given.iter().fold(Rewrite::new(&from, &to), Rewrite::dtype).apply() {
             Ok(after) => after,
             Err(error) => {
                 assert_eq!(folder.names(), BTreeSet::new(), "{name}");

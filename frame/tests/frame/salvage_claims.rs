@@ -17,8 +17,8 @@ fn small() -> Vec<u8> {
     fs::read(data().join("int32_3x5.b2nd")).unwrap()
 }
 
-fn of(bytes: Vec<u8>) -> Salvage<'static, Cursor<Vec<u8>>> {
-    Salvage::read_at(Cursor::new(bytes), 0).unwrap()
+fn of(bytes: Vec<u8>) -> Salvage<'static, Vec<u8>> {
+    Salvage::read_at(bytes, 0).unwrap()
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
         ["peers/many_blocks.b2nd", "peers/made_in_memory.b2nd", "vlmetalayers.b2nd", "struct_long.b2nd"]
     {
         let file = fs::read(data().join(name)).unwrap();
-        let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+        let frame = Frame::read_at(&file, 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let mut starts = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {

@@ -8,13 +8,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::slice;
 
-use b2nd_frame::{Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SlicePlan, SpecialValue};
+use b2nd_frame::{
+    Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SlicePlan, SpecialValue,
+};
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::opened;
+use crate::{opened, opened_array, refused};
 
 /// The paths of the real files that have an array and are frames of the present generation.
 fn arrays() -> Vec<PathBuf> {
@@ -28,9 +30,8 @@ fn arrays() -> Vec<PathBuf> {
     paths
 }
 
-fn whole(frame: &Frame) -> Option<Vec<Range<u64>>> {
-    let geometry = frame.array().ok()??.geometry().ok()?;
-    Some(geometry.shape().iter().map(|&items| 0..items).collect())
+fn whole<R>(array: &Array<R>) -> Vec<Range<u64>> {
+    array.geometry().shape().iter().map(|&items| 0..items).collect()
 }
 
 /// The expected items of a slice with steps, copied from the items of the whole array.
@@ -73,10 +74,9 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
     let mut rng = fastrand::Rng::with_seed(1);
     let (mut arrays_read, mut slices) = (0, 0);
     for path in arrays() {
-        let Ok(mut frame) = Frame::open(&path) else { continue };
-        let Some(ranges) = whole(&frame) else { continue };
-        let Ok(items) = frame.slice(&ranges).read() else { continue };
-        let typesize = usize::try_from(frame.header().typesize).unwrap();
+        let Ok(array) = Array::open(&path) else { continue };
+        let ranges = whole(&array);
+        let Ok(items) = array.slice(&ranges).read() else { continue };
         arrays_read += 1;
         for _ in 0..20 {
             let slice: Vec<_> = ranges
@@ -87,16 +87,20 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
                     (ends[0].min(ends[1])..ends[0].max(ends[1]), step)
                 })
                 .collect();
-            let expected = cut(&items, &ranges, &slice, typesize);
+            let expected = cut(&items, &ranges, &slice, array.item_size());
             let (part, steps): (Vec<_>, Vec<_>) = slice.iter().cloned().unzip();
             for threads in [1, 3] {
                 let mut found = vec![0xaa; expected.len()];
-                let read = frame.slice(&part).steps(&steps).threads(threads);
+                let read = array.slice(&part).steps(&steps).threads(threads);
                 assert_eq!(read.nbytes().unwrap(), expected.len(), "{path:?} {slice:?}");
                 read.read_into(&mut found).unwrap();
                 assert_eq!(found, expected, "{path:?} {slice:?} {threads}");
-                let plan = frame.slice(&part).steps(&steps).threads(threads).plan().unwrap();
-                assert_eq!(followed(plan, frame.path().unwrap()), expected, "{path:?} {slice:?} {threads}");
+                let plan = array.slice(&part).steps(&steps).threads(threads).plan().unwrap();
+                assert_eq!(
+                    followed(plan, array.frame().path().unwrap()),
+                    expected,
+                    "{path:?} {slice:?} {threads}"
+                );
             }
             slices += 1;
         }
@@ -106,7 +110,7 @@ fn any_slice_has_the_items_of_the_whole_array_with_any_number_of_threads() {
 
 #[test]
 fn the_items_of_real_files_are_those_that_were_written() {
-    let read = |name: &str, slice: &[_]| Frame::open(data().join(name)).unwrap().slice(slice).read();
+    let read = |name: &str, slice: &[_]| Array::open(data().join(name)).unwrap().slice(slice).read();
     let expected: Vec<u8> = (0_i32..15).flat_map(i32::to_le_bytes).collect();
     assert_eq!(read("int32_3x5.b2nd", &[0..3, 0..5]).unwrap(), expected);
     // A big-endian array in a sparse frame.
@@ -124,9 +128,8 @@ fn the_items_are_those_that_numpy_wrote() {
     let mut count = 0;
     for path in arrays() {
         let Ok(items) = fs::read(path.with_extension("items")) else { continue };
-        let mut frame = Frame::open(&path).unwrap();
-        let ranges = whole(&frame).unwrap();
-        assert!(frame.slice(&ranges).threads(2).read().unwrap() == items, "{path:?}");
+        let array = Array::open(&path).unwrap();
+        assert!(array.whole().threads(2).read().unwrap() == items, "{path:?}");
         count += 1;
     }
     assert_eq!(count, 16);
@@ -135,14 +138,14 @@ fn the_items_are_those_that_numpy_wrote() {
 #[test]
 fn a_frame_in_another_file_is_read_there() {
     let file = [b"before", &fs::read(data().join("int32_3x5.b2nd")).unwrap()[..]].concat();
-    let mut frame = Frame::read_at(Cursor::new(file), 6).unwrap();
-    assert_eq!(frame.slice(&[2..3, 4..5]).threads(2).read().unwrap(), 14_i32.to_le_bytes());
+    let array = Array::new(Frame::read_at(file, 6).unwrap()).unwrap();
+    assert_eq!(array.slice(&[2..3, 4..5]).threads(2).read().unwrap(), 14_i32.to_le_bytes());
 }
 
 #[test]
 #[expect(clippy::single_range_in_vec_init, reason = "a slice of one dimension")]
 fn what_is_no_slice_is_refused() {
-    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let array = Array::open(data().join("int32_3x5.b2nd")).unwrap();
     #[expect(clippy::reversed_empty_ranges, reason = "it is refused")]
     let reversed = [0..3, 4..2];
     for (slice, message) in [
@@ -150,7 +153,7 @@ fn what_is_no_slice_is_refused() {
         (&[0..3, 4..6], "slice[1] stops at 6, but shape[1] is 5"),
         (&reversed, "slice[1] starts at 4, after its stop at 2"),
     ] {
-        let error = frame.slice(slice).read().unwrap_err();
+        let error = array.slice(slice).read().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert_eq!(error.to_string(), message);
     }
@@ -158,13 +161,13 @@ fn what_is_no_slice_is_refused() {
         (&[1][..], "ndim is 2, but the slice has 1 steps"),
         (&[1, 0], "the step of slice[1] is 0, but must be at least 1"),
     ] {
-        assert_eq!(frame.whole().steps(steps).read().unwrap_err().to_string(), message);
-        let error = frame.slice(&[0..3, 0..5]).steps(steps).read().unwrap_err();
+        assert_eq!(array.whole().steps(steps).read().unwrap_err().to_string(), message);
+        let error = array.slice(&[0..3, 0..5]).steps(steps).read().unwrap_err();
         assert_eq!((error.kind(), error.to_string()), (ErrorKind::InvalidInput, message.into()));
     }
-    let every_other = frame.slice(&[0..3, 0..5]).steps(&[2, 3]).read().unwrap();
-    assert_eq!(frame.whole().steps(&[2, 3]).read().unwrap(), every_other);
-    let error = frame.slice(&[0..3, 0..5]).read_into(&mut [0; 59]).unwrap_err();
+    let every_other = array.slice(&[0..3, 0..5]).steps(&[2, 3]).read().unwrap();
+    assert_eq!(array.whole().steps(&[2, 3]).read().unwrap(), every_other);
+    let error = array.slice(&[0..3, 0..5]).read_into(&mut [0; 59]).unwrap_err();
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 
@@ -175,8 +178,8 @@ fn blocks_that_begin_together_are_refused() {
     let mut file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
     let table = Frame::parse(&file).unwrap().header().header_len + 32;
     file.copy_within(table..table + 4, table + 4);
-    let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
-    let error = frame.slice(slice::from_ref(&(0..300))).read().unwrap_err();
+    let array = opened_array(file);
+    let error = array.slice(slice::from_ref(&(0..300))).read().unwrap_err();
     let says = "byte 146 of the frame: chunk 0 cannot be decompressed: two blocks begin at byte 312 of it";
     assert_eq!(error.to_string(), says);
 }
@@ -188,25 +191,19 @@ fn more_items_than_memory_holds_are_refused_before_any_is_asked_for() {
     let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
-    let mut frame = opened(writer.finish().unwrap().into_inner());
-    let error = frame.slice(&[0..1 << 27, 0..1 << 30]).read().unwrap_err();
+    let array = opened_array(writer.finish().unwrap().into_inner());
+    let error = array.slice(&[0..1 << 27, 0..1 << 30]).read().unwrap_err();
     let says = match usize::BITS {
         64 => "there is no memory for 144115188075855872 bytes",
         _ => "the slice has more bytes than memory can hold",
     };
     assert_eq!(error.to_string(), says);
-    assert_eq!(frame.slice(&[(1 << 27) - 1..1 << 27, (1 << 30) - 2..1 << 30]).read().unwrap(), [0, 0]);
+    assert_eq!(array.slice(&[(1 << 27) - 1..1 << 27, (1 << 30) - 2..1 << 30]).read().unwrap(), [0, 0]);
 }
 
 #[test]
 fn data_that_is_not_here_is_named() {
-    let refused = |path: &str| {
-        let mut frame = Frame::open(data().join(path)).unwrap();
-        let ranges = whole(&frame).unwrap_or_default();
-        let error = frame.slice(&ranges).read().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported, "{path}");
-        error.to_string()
-    };
+    let refused = |path: &str| refused(ErrorKind::Unsupported, Array::open(data().join(path)));
     assert_eq!(
         refused("peers/lazy_expression.b2nd"),
         "the data of this LazyExpr is not here: a reader must evaluate an expression in the file, and open the arrays that it names"
@@ -221,16 +218,10 @@ fn data_that_is_not_here_is_named() {
 fn agrees(path: &Path, file: &[u8], at: usize, change: u8, counts: &mut [usize; 2]) {
     let mut file = file.to_vec();
     file[at] ^= change;
-    let Ok(mut frame) = Frame::read_at(Cursor::new(&file), 0) else { return };
-    let Ok(Some(array)) = frame.array() else { return };
-    let Ok(geometry) = array.geometry() else { return };
-    let ranges: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
-    if geometry.nitems() > 1 << 20 {
-        return;
-    }
-    let read = frame.slice(&ranges).read();
+    let array = opened_array(&file);
+    let read = array.whole().read();
     // A slice does not read blocks that have only padding. So the check must not look for damage in their data either.
-    let report = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap();
+    let report = Check::new(CheckDepth::ChunkHeaders).run(array.frame()).unwrap();
     let objection = report.findings.iter().find(|finding| {
         // Two findings do not make a slice fail: two chunks share bytes, or unused bytes follow the last block.
         let passes = |text| finding.message().contains(text);
@@ -253,7 +244,7 @@ fn what_a_check_objects_to_is_not_read() {
     {
         let path = data().join(name);
         let file = fs::read(&path).unwrap();
-        let mut frame = opened(&file);
+        let frame = opened(&file);
         let mut chunks = frame.chunks().unwrap();
         let mut starts = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {
@@ -274,7 +265,7 @@ fn what_a_check_objects_to_is_not_read() {
 
 #[test]
 fn chunks_are_read_by_their_number_and_decompressed() {
-    let mut frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
+    let frame = Frame::open(data().join("int32_3x5.b2nd")).unwrap();
     let mut chunks = frame.chunks().unwrap();
     let numbers = [3, 0, 2].map(|number| chunks.get(number).unwrap().unwrap().number);
     assert_eq!(numbers, [3, 0, 2]);
@@ -283,18 +274,15 @@ fn chunks_are_read_by_their_number_and_decompressed() {
     for name in
         ["peers/special_nans.b2nd", "peers/special_full.b2nd", "peers/special_zeros.b2nd", "sparse.b2nd"]
     {
-        let mut frame = Frame::open(data().join(name)).unwrap();
-        let geometry = frame.array().unwrap().unwrap().geometry().unwrap();
-        let typesize = usize::try_from(frame.header().typesize).unwrap();
-        let ranges: Vec<_> = geometry.shape().iter().map(|&items| 0..items).collect();
-        let items = frame.slice(&ranges).read().unwrap();
+        let array = Array::open(data().join(name)).unwrap();
+        let items = array.whole().read().unwrap();
         let mut found = vec![0; items.len()];
-        let mut chunks = frame.chunks().unwrap();
-        for part in geometry.chunks() {
+        let mut chunks = array.frame().chunks().unwrap();
+        for part in array.geometry().chunks() {
             let entry = chunks.get(part.number()).unwrap().unwrap();
             let data = chunks.decompressed(&entry).unwrap();
             assert_eq!(Some(data.len() as u64), entry.nbytes);
-            part.scatter(&data, typesize, &mut found).unwrap();
+            part.scatter(&data, array.item_size(), &mut found).unwrap();
         }
         assert_eq!(found, items, "{name}");
     }
@@ -304,12 +292,11 @@ fn chunks_are_read_by_their_number_and_decompressed() {
 fn rows_are_the_items_of_the_slice_in_the_same_order() {
     let mut rows_read = 0;
     for path in arrays() {
-        let Ok(mut frame) = Frame::open(&path) else { continue };
-        let Some(ranges) = whole(&frame) else { continue };
-        let Ok(items) = frame.slice(&ranges).read() else { continue };
-        let Ok(Some(dtype)) = frame.array().unwrap().unwrap().meta().parse_dtype() else { continue };
+        let Ok(array) = Array::open(&path) else { continue };
+        let Ok(items) = array.whole().read() else { continue };
+        let Ok(Some(dtype)) = array.meta().parse_dtype() else { continue };
         let expected: Result<Vec<Value>, _> = dtype.read_items(&items).unwrap().collect();
-        match (expected, frame.slice(&ranges).threads(2).read_rows::<Value>()) {
+        match (expected, array.whole().threads(2).read_rows::<Value>()) {
             (Ok(expected), Ok(rows)) => {
                 assert_eq!(rows, expected, "{}", path.display());
                 rows_read += rows.len();
@@ -335,13 +322,12 @@ fn rows_of_several_pieces_are_those_of_the_whole_slice() {
         let nchunks = meta.geometry().unwrap().nchunks();
         let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
         (0..nchunks).for_each(|chunk| writer.write_repeated(chunk, &item(chunk)).unwrap());
-        let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
-        let ranges = shape.map(|length: i64| 0..length.unsigned_abs());
-        let items = frame.slice(&ranges).read().unwrap();
-        let rows = frame.slice(&ranges).rows::<(u8, IgnoredAny)>().unwrap();
+        let array = opened_array(writer.finish().unwrap());
+        let items = array.whole().read().unwrap();
+        let rows = array.whole().rows::<(u8, IgnoredAny)>().unwrap();
         assert!(rows.map(|row| row.unwrap().0).eq(items.iter().step_by(1024).copied()), "{shape:?}");
-        let items = frame.slice(&ranges).steps(&[2, 3]).read().unwrap();
-        let rows = frame.slice(&ranges).steps(&[2, 3]).rows::<(u8, IgnoredAny)>().unwrap();
+        let items = array.whole().steps(&[2, 3]).read().unwrap();
+        let rows = array.whole().steps(&[2, 3]).rows::<(u8, IgnoredAny)>().unwrap();
         assert!(rows.map(|row| row.unwrap().0).eq(items.iter().step_by(1024).copied()), "{shape:?}");
     }
 }
@@ -353,9 +339,9 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
     let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
     writer.write_repeated(0, &[1, 0]).unwrap();
     writer.write_repeated(1, &[0, 1]).unwrap();
-    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let array = opened_array(writer.finish().unwrap());
     let range = 500..4000;
-    let rows: Vec<_> = frame.slice(&[range]).rows::<(u8,)>().unwrap().collect();
+    let rows: Vec<_> = array.slice(&[range]).rows::<(u8,)>().unwrap().collect();
     let error = rows.last().unwrap().as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     let message = "item 2500 of the slice, field a: invalid value: integer `256`, expected u8";
@@ -369,7 +355,7 @@ fn a_row_that_does_not_fit_is_named_and_is_the_last() {
 fn what_the_filters_of_plugins_changed_is_read() {
     for (name, item) in [("bytedelta", 1), ("int_trunc", 1 << 16)] {
         let path = data().join(format!("plugins/{name}.b2nd"));
-        let items = Frame::open(path).unwrap().slice(&[0..10, 0..12]).read().unwrap();
+        let items = Array::open(path).unwrap().slice(&[0..10, 0..12]).read().unwrap();
         let number = |at: i32| (at / 12 * 100 + at % 12) * item;
         assert_eq!(items, (0..120).flat_map(|at| number(at).to_le_bytes()).collect::<Vec<_>>(), "{name}");
     }

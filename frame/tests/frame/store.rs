@@ -30,6 +30,13 @@ fn schema(trailer: &Trailer) -> String {
     trailer.vlmetalayer("schema").unwrap().decode().unwrap()
 }
 
+/// What a store has: its kind, its members and tables, and what is elsewhere.
+fn listing(store: &Store) -> impl PartialEq + std::fmt::Debug + use<> {
+    let tables: Vec<_> = store.tables().map(|(key, trailer)| (key.to_owned(), trailer.clone())).collect();
+    let elsewhere = (store.mounts().to_vec(), store.remote_schema().map(str::to_owned));
+    (store.kind(), store.members().to_vec(), tables, elsewhere)
+}
+
 fn open(path: &Path) -> Option<(ObjectKind, Vec<String>)> {
     Store::open(path).unwrap().map(|store| (store.kind(), store.members().to_vec()))
 }
@@ -61,7 +68,9 @@ fn a_folder_is_the_store_that_its_zip_file_is() {
             (kind, &members.iter().map(ToString::to_string).collect::<Vec<_>>()[..])
         );
         for end in [".b2d", ""] {
-            assert_eq!(Store::open(folder(name, end).path()).unwrap().unwrap(), zip, "{name} {end}");
+            let folder = folder(name, end);
+            let store = Store::open(folder.path()).unwrap().unwrap();
+            assert_eq!(listing(&store), listing(&zip), "{name} {end}");
         }
         let table = zip.tables().next();
         assert_eq!(
@@ -77,7 +86,8 @@ fn a_zip_file_is_a_store_whatever_its_name() {
     let copy = folder.path().join("store.zip");
     for name in ["tree.b2z", "table.b2z", "nested.b2z"] {
         fs::copy(data().join(name), &copy).unwrap();
-        assert_eq!(Store::open(&copy).unwrap(), Store::open(data().join(name)).unwrap(), "{name}");
+        let [copy, store] = [&copy, &data().join(name)].map(|path| Store::open(path).unwrap().unwrap());
+        assert_eq!(listing(&copy), listing(&store), "{name}");
     }
 }
 
@@ -118,7 +128,7 @@ fn a_table_in_a_tree_is_one_member() {
     }
     let folder = folder("nested.b2z", ".b2d");
     assert!(is_store_folder(folder.path()) && !is_store_folder(folder.path().join("group")));
-    assert_eq!(Store::open(folder.path()).unwrap().unwrap(), zip);
+    assert_eq!(listing(&Store::open(folder.path()).unwrap().unwrap()), listing(&zip));
     assert_eq!(zip.mounts(), [""; 0]);
 }
 
@@ -188,4 +198,75 @@ fn what_cannot_be_read_is_an_error() {
     fs::write(folder.path().join("embed.b2e"), "not a frame").unwrap();
     let error = Store::open(folder.path()).unwrap_err();
     assert_eq!(error.finding().unwrap().code().name(), "not-a-frame");
+}
+
+/// The items of the array with a key.
+#[cfg(feature = "decompress")]
+fn items(store: &Store, key: &str) -> Vec<u8> {
+    store.array(key).unwrap().whole().read().unwrap()
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn array_opens_a_member_by_its_key_in_a_zip_file_a_folder_or_the_data_of_a_store() {
+    let bytes = |items: &[i64]| items.iter().flat_map(|item| item.to_le_bytes()).collect::<Vec<_>>();
+    let folder = folder("tree.b2z", ".b2d");
+    for path in [&data().join("tree.b2z"), folder.path()] {
+        let store = Store::open(path).unwrap().unwrap();
+        for key in store.members() {
+            let file = folder.path().join(format!("{}.b2nd", key.trim_start_matches('/')));
+            let expected = b2nd_frame::Array::open(file).unwrap().whole().read().unwrap();
+            assert_eq!(items(&store, key), expected, "{key}");
+        }
+    }
+    let store = Store::open(data().join("peers/store.b2e")).unwrap().unwrap();
+    assert_eq!((store.kind(), store.members()), (ObjectKind::EmbedStore, &["/node".to_owned()][..]));
+    assert_eq!(items(&store, "/node"), bytes(&[0, 1, 2]));
+
+    // Small arrays are in the data of `embed.b2e`.
+    let tree = self::folder("tree.b2z", ".b2d");
+    fs::copy(data().join("peers/store.b2e"), tree.path().join("embed.b2e")).unwrap();
+    assert!(Store::open(tree.path()).unwrap().is_none(), "an embed store is a store alone");
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn frame_names_the_members_of_the_store_if_there_is_none_with_the_key() {
+    let message = |store: &str, key: &str| {
+        let store = Store::open(data().join(store)).unwrap().unwrap();
+        store.frame(key).unwrap_err().to_string()
+    };
+    insta::assert_snapshot!(
+        [
+            message("tree.b2z", "/group"),
+            message("tree.b2z", "group/large"),
+            message("tree.b2z", "/group/../group/large"),
+            message("nested.b2z", "/group/table"),
+            message("remote/store.b2z", "/a"),
+        ]
+        .join("\n"),
+        @"
+    /group is a group of members, not a member
+    the store has no member with the key group/large; it has /group/large, /group/small
+    the store has no member with the key /group/../group/large; it has /group/large, /group/small
+    the member /group/table is a table: each of its columns is an array
+    the data of /a is not in the store
+    "
+    );
+}
+
+#[test]
+fn attributes_are_those_of_the_store_or_of_a_group() {
+    let folder = folder("tree.b2z", ".b2d");
+    let attributes = |key: &str| {
+        let store = Store::open(folder.path()).unwrap().unwrap();
+        store.attributes(key).unwrap().map(|trailer| trailer.vlmetalayers().len())
+    };
+    assert_eq!(attributes("/"), None);
+    for (file, key) in [("__vlmeta__.b2f", "/"), ("group/__vlmeta__.b2f", "/group")] {
+        fs::copy(data().join("vlmetalayers.b2nd"), folder.path().join(file)).unwrap();
+        assert_eq!(attributes(key), Some(2), "{key}");
+    }
+    assert_eq!(attributes("/group/large"), None);
+    assert_eq!(open(folder.path()).unwrap().1, ["/group/large", "/group/small"]);
 }

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
 
-use b2nd_frame::{ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage};
+use b2nd_frame::{
+    Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage,
+};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
@@ -54,11 +56,11 @@ impl Model {
 
     /// Asserts that the file has the content of the model, and that a check of its data finds nothing.
     fn is_in(&self, path: &Path, what: &str) {
-        let mut frame = Frame::open(path).unwrap();
-        assert_eq!(frame.array().unwrap().unwrap().shape(), self.shape, "{what}");
-        let items = frame.slice(&ranges(&self.shape)).read_rows::<u16>().unwrap();
+        let array = Array::open(path).unwrap();
+        assert_eq!(array.shape(), self.shape, "{what}");
+        let items = array.whole().read_rows::<u16>().unwrap();
         assert!(items == self.items(), "{what}: {items:?}, not {:?}", self.items());
-        let trailer = frame.trailer().unwrap();
+        let trailer = array.attributes().unwrap();
         let layers = trailer.vlmetalayers().iter();
         let layers: BTreeMap<_, _> =
             layers.map(|layer| (layer.name().to_owned(), layer.decode::<u32>().unwrap())).collect();
@@ -212,7 +214,7 @@ fn a_commit_that_ends_at_any_write_leaves_the_old_array_or_the_new_one() {
     // next commit overwrites these bytes.
     for len in before.len() + 1..=after.len() {
         fs::write(&cut, [&before, &after[before.len()..len]].concat()).unwrap();
-        let items = Frame::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
+        let items = Array::open(&cut).unwrap().slice(&ranges(&[20])).read_rows::<u16>().unwrap();
         assert!(items == old.items(), "{len}");
         let mut update = ArrayUpdate::open(&cut).unwrap();
         update.resize(&[19]).unwrap();
@@ -247,10 +249,10 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
         update.flush().unwrap();
         longest = longest.max(fs::metadata(&path).unwrap().len());
     }
-    let mut frame = Frame::open(&path).unwrap();
-    let items = frame.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
+    let array = Array::open(&path).unwrap();
+    let items = array.slice(&[0..u64::from(count), 0..1]).read_rows::<u16>().unwrap();
     assert!(items.into_iter().eq(0..count));
-    let cbytes: u64 = b2nd_chunks(&mut frame);
+    let cbytes: u64 = b2nd_chunks(array.frame());
     // The limit for the length of the file is a sum of three numbers. The first is the bytes of the chunks. The second
     // is the maximum size of all holes together: if it is exceeded, a commit writes a new file. The third is an upper
     // bound for the other bytes that the last commit wrote.
@@ -260,7 +262,7 @@ fn many_commits_of_a_row_leave_a_file_of_bounded_length() {
 }
 
 /// The sum of the lengths of all chunks that are stored.
-fn b2nd_chunks(frame: &mut Frame) -> u64 {
+fn b2nd_chunks(frame: &Frame) -> u64 {
     let mut chunks = frame.chunks().unwrap();
     let mut sum = 0;
     while let Some(entry) = chunks.next() {
@@ -281,7 +283,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
     writer.write(from_ref(&(0..64)), &bytes(&items)).unwrap();
     writer.finish().unwrap().persist().unwrap();
     let filters = |number: u64| {
-        let mut frame = Frame::open(&path).unwrap();
+        let frame = Frame::open(&path).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(number).unwrap().unwrap();
         chunks.header(&entry).unwrap().unwrap().filters
@@ -300,7 +302,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
     update.append(0, &bytes(&items)).unwrap();
     update.flush().unwrap();
     assert_eq!(filters(1), [[Filter::NONE; 4].as_slice(), &[Filter::SHUFFLE, Filter::NONE]].concat()[..]);
-    let found = Frame::open(&path).unwrap().slice(from_ref(&(64..128))).read_rows::<u16>().unwrap();
+    let found = Array::open(&path).unwrap().slice(from_ref(&(64..128))).read_rows::<u16>().unwrap();
     assert_eq!(found, items);
 }
 
@@ -321,9 +323,9 @@ fn a_salvage_finds_no_chunk_that_a_commit_has_replaced() {
     let index = frame.header().header_len + usize::try_from(frame.header().cbytes).unwrap();
     file[index..index + 16].fill(0xff);
     fs::write(&path, file).unwrap();
-    let (mut frame, report) = Salvage::open(&path).unwrap().assume_order().apply(&saved).unwrap();
+    let (frame, report) = Salvage::open(&path).unwrap().assume_order().apply(&saved).unwrap();
     assert!(report.assumed_order.is_some());
-    let mut found = frame.slice(&ranges(&[20])).read_rows::<u16>().unwrap();
+    let mut found = Array::new(frame).unwrap().whole().read_rows::<u16>().unwrap();
     // The commits wrote chunks 1 and 2 again, so in the file they come after the other chunks. A salvage that assumes
     // the order of the file takes them for the last chunks. So the test compares only the sorted items.
     found.sort_unstable();
@@ -445,7 +447,7 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let error = update.flush().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     insta::assert_snapshot!(error, @"chunk file 200 has a higher number than C-Blosc2 opens with 36 bytes of chunks; make the array smaller in a commit of its own");
-    assert_eq!(Frame::open(&path).unwrap().slice(from_ref(&(0..800))).read().unwrap(), items);
+    assert_eq!(Array::open(&path).unwrap().slice(from_ref(&(0..800))).read().unwrap(), items);
     drop(update);
 
     let mut update = ArrayUpdate::open(&path).unwrap();
@@ -454,7 +456,7 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     update.resize(&[4]).unwrap();
     update.flush().unwrap();
     assert_eq!(Check::default().run_path(&path).unwrap().findings, []);
-    assert_eq!(Frame::open(&path).unwrap().slice(from_ref(&(0..4))).read().unwrap(), [4, 3, 2, 1]);
+    assert_eq!(Array::open(&path).unwrap().slice(from_ref(&(0..4))).read().unwrap(), [4, 3, 2, 1]);
     let mut files: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["00000000.chunk", "chunks.b2frame"]);

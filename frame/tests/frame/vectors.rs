@@ -1,7 +1,6 @@
 //! The valid and invalid frames of the conformance vectors.
 
 use std::fs;
-use std::io::Cursor;
 
 use serde_derive::Serialize;
 
@@ -128,9 +127,9 @@ fn values<R>(frame: &Frame<R>, trailer: Option<&Trailer>, findings: &[Finding]) 
 
 /// The values of a frame, or its first error.
 fn reading(bytes: &[u8]) -> (Option<Values>, Option<Refusal>) {
-    match Frame::read_at(Cursor::new(bytes), 0) {
-        Ok(mut frame) => {
-            let findings = findings(&mut frame);
+    match Frame::read_at(bytes, 0) {
+        Ok(frame) => {
+            let findings = findings(&frame);
             let error = findings.iter().find(|finding| finding.severity() == Severity::Error);
             let trailer = frame.trailer().ok();
             let values = values(&frame, trailer.as_ref(), &findings);

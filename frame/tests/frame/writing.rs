@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::findings;
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Filter, FindingCode, Frame, FrameBuilder, FrameType,
-    FrameWriter, HeaderField, NewFrame, Salvage, SpecialValue, SplitMode,
+    FrameWriter, HeaderField, NewFrame, ReadAt, Salvage, SpecialValue, SplitMode,
 };
 use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::{Layout, Meta, Shapes};
@@ -50,8 +50,8 @@ fn store_all<W: Write + Seek>(writer: &mut FrameWriter<W>) {
 
 /// Asserts that a check of a frame and of the data of its chunks finds nothing, and returns the frame.
 #[track_caller]
-fn without_findings<R: Read + Seek>(mut frame: Frame<R>) -> Frame<R> {
-    let report = Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap();
+fn without_findings<R: ReadAt>(frame: Frame<R>) -> Frame<R> {
+    let report = Check::new(CheckDepth::ChunkData).run(&frame).unwrap();
     let mut findings = report.findings;
     findings.retain(|finding| finding.code() != FindingCode::HighRank);
     assert_eq!(findings, []);
@@ -89,7 +89,7 @@ fn arrays_of_all_ranks_are_read_back() {
             chunk.gather(&array, typesize, &mut items).unwrap();
             writer.write_uncompressed(chunk.number(), &items).unwrap();
         }
-        let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
+        let frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
         assert_eq!(frame.array().unwrap().unwrap().meta(), &meta);
 
         let entries: Vec<_> = frame.chunks().unwrap().collect::<Result<_, _>>().unwrap();
@@ -116,7 +116,7 @@ fn comparable(mut header: Vec<u8>) -> Vec<u8> {
 #[test]
 fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(&file[..]), 0).unwrap();
+    let frame = Frame::read_at(&file[..], 0).unwrap();
     let meta = frame.array().unwrap().unwrap().meta().clone();
     let mut chunks = Vec::new();
     let mut entries = frame.chunks().unwrap();
@@ -133,7 +133,7 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     // a filter, although they are not used.
     let differs = made.iter().zip(&file).skip(header_len).filter(|(made, real)| made != real).count();
     assert_eq!(differs, 2);
-    without_findings(Frame::read_at(Cursor::new(made), 0).unwrap());
+    without_findings(Frame::read_at(made, 0).unwrap());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn codecs_filters_and_split_modes_are_those_of_the_registry_of_c_blosc2() {
 
 #[test]
 fn metalayers_and_vlmetalayers_are_read_back() {
-    let mut old = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
+    let old = Frame::open(data().join("vlmetalayers.b2nd")).unwrap();
     let old_trailer = old.trailer().unwrap();
     let note = old_trailer.vlmetalayer("note").unwrap();
     let vendor = old.metalayer("vendor").unwrap();
@@ -219,7 +219,7 @@ fn metalayers_and_vlmetalayers_are_read_back() {
     }
     let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
-    let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+    let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
     assert_eq!(frame.metalayers().len(), 16);
     assert_eq!(frame.metalayer("numbers").unwrap().decode::<Vec<u8>>().unwrap(), [1, 2, 3]);
     assert_eq!(frame.metalayer("vendor").unwrap().bytes(), vendor.bytes());
@@ -227,7 +227,7 @@ fn metalayers_and_vlmetalayers_are_read_back() {
     assert_eq!(trailer.vlmetalayer("unit").unwrap().decode::<String>().unwrap(), "kelvin");
     assert_eq!(trailer.vlmetalayer("note").unwrap().chunk(), note.chunk());
     assert!(frame.header().has_vlmetalayers);
-    assert!(findings(&mut frame).iter().all(|finding| finding.code() == FindingCode::NoData));
+    assert!(findings(&frame).iter().all(|finding| finding.code() == FindingCode::NoData));
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn all_ways_to_write_give_the_same_bytes() {
     let chunk = |number| [&file_chunk_header(), &items_of(number, 32)[..]].concat();
     let in_order = FrameBuilder::new(worked_example()).to_vec((0..4).map(chunk)).unwrap();
     assert_eq!(in_order.len(), file.len());
-    without_findings(Frame::read_at(Cursor::new(&in_order), 0).unwrap());
+    without_findings(Frame::read_at(&in_order, 0).unwrap());
 
     // The frame is written between other bytes, which must stay unchanged.
     let mut to = Cursor::new(vec![0xaa; 2000]);
@@ -294,7 +294,7 @@ fn the_files_of_a_sparse_frame_are_numbered_as_its_chunks_come() {
             writer.write_uncompressed(number, &items_of(number, 32)).unwrap();
         }
         writer.write_special(1, SpecialValue::Zeros).unwrap();
-        let mut frame = writer.finish().unwrap().persist().unwrap();
+        let frame = writer.finish().unwrap().persist().unwrap();
         assert_eq!((frame.header().frame_type, frame.header().cbytes), (FrameType::Sparse, 3 * 64));
         assert_eq!(frame.path(), Some(&*path.join("chunks.b2frame")));
         let places: Vec<_> = frame.chunks().unwrap().map(|entry| entry.unwrap().place).collect();
@@ -318,7 +318,7 @@ fn a_late_chunk_of_a_sparse_frame_has_a_file_that_c_blosc2_opens() {
     let mut writer = FrameBuilder::new(meta(&[100_000], &[1], &[1], "|u1")).create_sparse(&path).unwrap();
     writer.write_uncompressed(99_999, &[7]).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
-    let mut frame = without_findings(writer.finish().unwrap().persist().unwrap());
+    let frame = without_findings(writer.finish().unwrap().persist().unwrap());
     let place = frame.chunks().unwrap().nth(99_999).unwrap().unwrap().place;
     assert_eq!(place, ChunkPlace::File(0));
 }
@@ -330,7 +330,7 @@ fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
     writer.write_special(1, SpecialValue::Uninitialized).unwrap();
     writer.write_repeated(2, &[1, 2, 3, 4]).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
-    let mut frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
+    let frame = without_findings(Frame::read_at(writer.finish().unwrap(), 0).unwrap());
     assert_eq!(frame.header().cbytes, 36);
     let mut chunks = frame.chunks().unwrap();
     let mut special = Vec::new();
@@ -361,7 +361,7 @@ fn a_compressors_chunk_of_one_special_value_becomes_an_entry_of_the_index() {
         for number in [0, 2, 3] {
             writer.write_uncompressed(number, &items_of(number, 32)).unwrap();
         }
-        let mut frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
+        let frame = Frame::read_at(writer.finish().unwrap(), 0).unwrap();
         assert_eq!(frame.header().cbytes, stored - 64);
         let place = frame.chunks().unwrap().nth(1).unwrap().unwrap().place;
         assert_eq!(place, ChunkPlace::Special(special));
@@ -378,7 +378,7 @@ fn many_chunks(chunks: i64) -> (Vec<u8>, Vec<usize>) {
     assert_eq!(writer.first_missing(), None);
     assert!(format!("{writer:?}").starts_with("FrameWriter { sizes: "));
     let file = writer.finish().unwrap().into_inner();
-    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
+    let frame = Frame::read_at(&file, 0).unwrap();
     let entries = frame.chunks().unwrap().map(Result::unwrap);
     let starts: Vec<_> = entries
         .map(|entry| {
@@ -395,8 +395,8 @@ fn of_many_bad_chunks_20_are_told_and_the_others_counted() {
     for start in starts {
         damaged[start + 3] = 9;
     }
-    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
-    let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
+    let frame = Frame::read_at(damaged, 0).unwrap();
+    let findings = Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap().findings;
     assert_eq!(findings.len(), 21);
     assert_eq!(findings[20].message(), "5 more findings about chunks are left out");
 }
@@ -418,8 +418,8 @@ fn many_findings_of_one_code_do_not_hide_those_of_others() {
             _ => {}
         }
     }
-    let mut frame = Frame::read_at(Cursor::new(damaged), 0).unwrap();
-    let findings = Check::new(CheckDepth::ChunkHeaders).run(&mut frame).unwrap().findings;
+    let frame = Frame::read_at(damaged, 0).unwrap();
+    let findings = Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap().findings;
     let count = |code| findings.iter().filter(|finding| finding.code() == code).count();
     assert_eq!((count(FindingCode::ChunkHeader), count(FindingCode::ChunkFilters)), (21, 1), "{findings:?}");
     let left_out: Vec<_> = findings.iter().filter(|finding| finding.message().contains("left out")).collect();
@@ -462,7 +462,7 @@ fn an_index_of_one_special_value_takes_40_bytes() {
             &[0x30, 0, 0, 0, 0, 0, 0, 0, last],
         ];
         assert_eq!(index, expected.concat());
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
+        let frame = Frame::read_at(file, 0).unwrap();
         assert_eq!(frame.count_chunks().unwrap().total(), 1 << 27);
     }
 }
@@ -655,13 +655,13 @@ fn a_vlmetalayer_whose_chunk_is_special_is_valid_and_is_copied_and_salvaged() {
     let chunk = chunk_of_zeros(1);
     let builder = FrameBuilder::new(meta(&[0], &[2], &[2], "|u1")).vlmetalayer_chunk("unit", &chunk);
     let file = builder.to_vec([[]; 0]).unwrap();
-    let mut frame = Frame::read_at(Cursor::new(&file), 0).unwrap();
-    assert_eq!(Check::new(CheckDepth::ChunkData).run(&mut frame).unwrap().findings, []);
+    let frame = Frame::read_at(&file, 0).unwrap();
+    assert_eq!(Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings, []);
     let layer = frame.trailer().unwrap().vlmetalayers()[0].clone();
     assert_eq!(layer.chunk(), chunk);
     #[cfg(feature = "decompress")]
     assert_eq!(layer.decode::<u8>().unwrap(), 0);
-    let report = Salvage::read_at(Cursor::new(&file), 0).unwrap().preview().unwrap();
+    let report = Salvage::read_at(&file, 0).unwrap().preview().unwrap();
     assert_eq!(report.lost_metalayers, []);
 }
 

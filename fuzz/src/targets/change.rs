@@ -29,7 +29,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 /// The codes of all errors that a check of a frame finds, or `None` if the frame cannot be opened.
 fn errors(path: &Path, depth: CheckDepth) -> Option<BTreeSet<&'static str>> {
-    let report = Check::new(depth).run(&mut Frame::open(path).ok()?).expect("files that nobody writes");
+    let report = Check::new(depth).run(&Frame::open(path).ok()?).expect("files that nobody writes");
     let errors = report.findings.iter().filter(|finding| finding.severity() == Severity::Error);
     Some(errors.map(|finding| finding.code().name()).collect())
 }
@@ -204,7 +204,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The header of each chunk, or the value of a chunk without a header.
 fn chunks(path: &Path) -> Vec<String> {
-    let mut frame = Frame::open(path).expect("a written frame");
+    let frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =
         frame.chunks().expect("a written index").collect::<Result<_, _>>().expect("a written index");
     let mut chunks = frame.chunks().expect("a written index");

@@ -1,7 +1,6 @@
 //! Frames inside other files: the library finds each frame at its offset, and finds nothing else.
 
 use std::fs;
-use std::io::Cursor;
 
 use b2nd_frame::{Frame, MemberContent, Store, scan, zip_members};
 
@@ -23,7 +22,7 @@ pub fn run(bytes: &[u8]) {
             _ => at += 1,
         }
     }
-    let found: Vec<_> = scan(Cursor::new(bytes))
+    let found: Vec<_> = scan(bytes)
         .map(|frame| frame.expect("a file in memory"))
         .map(|frame| (frame.offset(), frame.header_bytes().to_vec()))
         .collect();
@@ -33,7 +32,7 @@ pub fn run(bytes: &[u8]) {
         expected.iter().map(|it| it.0).collect::<Vec<_>>()
     );
 
-    let members = zip_members(Cursor::new(bytes));
+    let members = zip_members(bytes);
     for member in members.iter().flatten() {
         match member.content() {
             MemberContent::Frame(frame) => {
@@ -47,8 +46,7 @@ pub fn run(bytes: &[u8]) {
                 let at = usize::try_from(member.offset()).expect("a small file");
                 let parsed = Frame::parse(&bytes[at..]).expect("the same bytes");
                 assert_eq!(parsed.header_bytes(), frame.header_bytes());
-                let again =
-                    Frame::read_at(Cursor::new(bytes), member.offset()).expect("a frame within the file");
+                let again = Frame::read_at(bytes, member.offset()).expect("a frame within the file");
                 assert_eq!(again.header(), frame.header());
             }
             MemberContent::Broken(finding) => assert!(!finding.message().is_empty()),

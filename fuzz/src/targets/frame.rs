@@ -1,7 +1,5 @@
 //! Reads any bytes as a frame: as a whole, in pieces, and inside of other bytes. Then reads each part of the frame.
 
-use std::io::Cursor;
-
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, Error, ErrorKind, Frame, Generation, Place, Report, Salvage,
     SalvageReport, Severity, Trailer, dump_header,
@@ -97,11 +95,11 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let before = b"before ";
     let file = [&before[..], bytes].concat();
     let offset = before.len() as u64;
-    let saved = Salvage::read_at(Cursor::new(&file), offset).and_then(|salvage| {
+    let saved = Salvage::read_at(&file, offset).and_then(|salvage| {
         // Some inputs are salvaged with an assumed order, the others without.
         if bytes.len().is_multiple_of(2) { salvage.assume_order().preview() } else { salvage.preview() }
     });
-    let Ok(frame) = Frame::read_at(Cursor::new(&file), offset) else {
+    let Ok(frame) = Frame::read_at(&file, offset) else {
         assert!(
             whole.as_ref().is_ok_and(|whole| whole.header().frame_len > bytes.len() as u64) || whole.is_err()
         );
@@ -113,8 +111,8 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
 
     let [shallow, deep, data] =
         [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData].map(|depth| {
-            let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
-            Check::new(depth).run(&mut frame).expect("a file in memory")
+            let frame = Frame::read_at(&file, offset).expect("the same file");
+            Check::new(depth).run(&frame).expect("a file in memory")
         });
     for finding in &shallow.findings {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
@@ -137,8 +135,8 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     if data.findings.is_empty() && data.skipped.is_empty() {
         undamaged(&frame, bytes, &data, saved);
     }
-    trailer(frame, bytes, is_good(&shallow));
-    let mut frame = Frame::read_at(Cursor::new(&file), offset).expect("the same file");
+    trailer(&frame, bytes, is_good(&shallow));
+    let frame = Frame::read_at(&file, offset).expect("the same file");
     if is_good(&deep)
         && let Some(array) = frame.array().expect("no error was found")
     {
@@ -149,7 +147,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
             "{counted:?} chunks in {geometry:?}"
         );
     }
-    chunks(&mut frame, bytes, is_good(&deep) && !is_sparse);
+    chunks(&frame, bytes, is_good(&deep) && !is_sparse);
     // A constant chunk index can claim any number of chunks.
     let rows = rows_until(SOME, |receive| drop(frame.dump_chunks(receive)));
     for row in rows.iter().filter(|_| !is_sparse) {
@@ -174,7 +172,7 @@ fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<S
     }
 }
 
-fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
+fn trailer(frame: &Frame<&Vec<u8>>, bytes: &[u8], is_good: bool) {
     let frame_len = usize::try_from(frame.header().frame_len).expect("within the file");
     let frame_bytes = &bytes[..frame_len];
     let read = frame.trailer();
@@ -212,7 +210,7 @@ fn trailer(mut frame: Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
     drop(trailer.embedded());
 }
 
-fn chunks(frame: &mut Frame<Cursor<&Vec<u8>>>, bytes: &[u8], is_good: bool) {
+fn chunks(frame: &Frame<&Vec<u8>>, bytes: &[u8], is_good: bool) {
     let count = frame.count_chunks().ok();
     let Ok(chunks) = frame.chunks() else {
         assert!(!is_good || count.is_none());

@@ -1,9 +1,7 @@
 //! The plan of a slice. If the plan gets the bytes of the file, it gives the same result as `Slice::read`. If it gets
 //! other bytes, it does not panic, it ends, and no wave of ranges is longer than allowed.
 
-use std::io::Cursor;
-
-use b2nd_frame::{Frame, SlicePlan};
+use b2nd_frame::{Array, Frame, SlicePlan};
 
 use crate::choices::Choices;
 use crate::seeds;
@@ -21,14 +19,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 pub fn run(data: &[u8]) {
     let (mut choices, bytes) = Choices::split(data, COUNT);
-    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
-    let Some((ranges, steps)) = slices::slice(&frame, &mut choices) else { return };
-    match frame.slice(&ranges).steps(&steps).nbytes() {
+    let Ok(array) = Frame::read_at(bytes, 0).and_then(Array::new) else { return };
+    let (ranges, steps) = slices::slice(&array, &mut choices);
+    match array.slice(&ranges).steps(&steps).nbytes() {
         Ok(nbytes) if nbytes as u64 <= MOST => {}
         _ => return,
     }
-    let read = frame.slice(&ranges).steps(&steps).read();
-    let planned = frame.slice(&ranges).steps(&steps).plan();
+    let read = array.slice(&ranges).steps(&steps).read();
+    // A plan of an array that has read nothing, so it needs all ranges.
+    let new = Frame::read_at(bytes, 0).and_then(Array::new).expect("as before");
+    let planned = new.slice(&ranges).steps(&steps).plan();
     let planned = planned.and_then(|plan| follow(plan, bytes, |_| ()));
     // Either both fail or none. The two errors can have different kinds, so they are not compared: if a chunk file is
     // missing, or a range is after the end of the file, `Slice::read` fails to read the file, but the plan fails
@@ -39,7 +39,8 @@ pub fn run(data: &[u8]) {
         (Err(error), Ok(_)) => panic!("only the reader found {error}: {ranges:?} {steps:?}"),
         (Err(_), Err(_)) => {}
     }
-    let Ok(plan) = frame.slice(&ranges).steps(&steps).plan() else { return };
+    let new = Frame::read_at(bytes, 0).and_then(Array::new).expect("as before");
+    let Ok(plan) = new.slice(&ranges).steps(&steps).plan() else { return };
     let _ = follow(plan, bytes, |answer| match choices.below(6) {
         0 => answer.truncate(choices.byte().into()),
         1 => answer.extend([choices.byte(); 40]),

@@ -1,10 +1,8 @@
 //! Slices of arrays: in any frame, the items of a slice are equal to the items in the decompressed chunks.
 
-use std::io::Cursor;
 use std::ops::Range;
 
-use b2nd_frame::{Check, CheckDepth, ErrorKind, Frame, ObjectKind, Severity};
-use b2nd_serde::Geometry;
+use b2nd_frame::{Array, Check, CheckDepth, ErrorKind, Frame, Severity};
 
 use crate::choices::Choices;
 use crate::seeds;
@@ -21,33 +19,32 @@ pub fn seeds() -> Vec<Vec<u8>> {
 
 pub fn run(data: &[u8]) {
     let (mut choices, bytes) = Choices::split(data, COUNT);
-    let Ok(mut frame) = Frame::read_at(Cursor::new(bytes), 0) else { return };
+    let Ok(array) = Frame::read_at(bytes, 0).and_then(Array::new) else { return };
     let threads = 1 + choices.below(3);
-    let Some((ranges, steps)) = slice(&frame, &mut choices) else { return };
-    let Some(geometry) = geometry(&frame) else { return };
-    refused(&mut frame, &geometry.shape());
-    match frame.slice(&ranges).steps(&steps).nbytes() {
+    let (ranges, steps) = slice(&array, &mut choices);
+    refused(&array);
+    match array.slice(&ranges).steps(&steps).nbytes() {
         Ok(nbytes) if nbytes as u64 <= MOST => {}
         _ => return,
     }
-    let read = frame.slice(&ranges).steps(&steps).threads(threads).read();
+    let read = array.slice(&ranges).steps(&steps).threads(threads).read();
     // A slice can fail although a check finds no error, for example because b2nd-frame does not support a filter. Only
     // an error of the kind `Malformed` says that the file is wrong. After such an error, a check must find an error
-    // too, if the frame is a plain array and the check skips nothing.
+    // too, if the check skips nothing.
     let is_malformed = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Malformed);
-    assert!(!is_malformed || !is_sound(&mut frame), "no error was found, but {:?}", read.err());
-    let expected = of_chunks(&mut frame, &geometry, &ranges, &steps);
+    assert!(!is_malformed || !is_sound(array.frame()), "no error was found, but {:?}", read.err());
+    let expected = of_chunks(&array, &ranges, &steps);
     if let (Ok(read), Some(expected)) = (&read, &expected) {
         assert!(read == expected, "other items than those of the chunks: {ranges:?} {steps:?}");
     }
     let Ok(read) = read else { return };
     let mut items = vec![0xaa; read.len()];
-    frame.slice(&ranges).steps(&steps).read_into(&mut items).expect("as before");
+    array.slice(&ranges).steps(&steps).read_into(&mut items).expect("as before");
     assert!(items == read, "other items with another number of threads: {ranges:?} {steps:?}");
 }
 
 /// Makes ranges inside the array, and steps, from the choices.
-pub(super) fn slice<R>(frame: &Frame<R>, choices: &mut Choices<'_>) -> Option<(Vec<Range<u64>>, Vec<u64>)> {
+pub(super) fn slice<R>(array: &Array<R>, choices: &mut Choices<'_>) -> (Vec<Range<u64>>, Vec<u64>) {
     let end = |items: u64, byte: u8| {
         u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")
     };
@@ -56,49 +53,39 @@ pub(super) fn slice<R>(frame: &Frame<R>, choices: &mut Choices<'_>) -> Option<(V
         // Half of the steps are 1.
         (end(items, a.min(b))..end(items, a.max(b)), u64::from(step.saturating_sub(127)).max(1))
     };
-    Some(geometry(frame)?.shape().iter().map(part).unzip())
-}
-
-fn geometry<R>(frame: &Frame<R>) -> Option<Geometry> {
-    frame.array().ok()??.geometry().ok()
+    array.geometry().shape().iter().map(part).unzip()
 }
 
 /// Asserts that a slice with ranges that do not fit the shape is refused.
-fn refused(frame: &mut Frame<Cursor<&[u8]>>, shape: &[u64]) {
-    let whole: Vec<Range<u64>> = shape.iter().map(|&items| 0..items).collect();
-    assert!(frame.slice(&[&whole[..], std::slice::from_ref(&(0..1))].concat()).nbytes().is_err());
+fn refused<R>(array: &Array<R>) {
+    let whole: Vec<Range<u64>> = array.geometry().shape().iter().map(|&items| 0..items).collect();
+    assert!(array.slice(&[&whole[..], std::slice::from_ref(&(0..1))].concat()).nbytes().is_err());
     if let [.., last] = &whole[..] {
         let beyond = 0..last.end.saturating_add(1);
         let others = &whole[..whole.len() - 1];
-        assert!(frame.slice(others).nbytes().is_err());
+        assert!(array.slice(others).nbytes().is_err());
         if last.end < u64::MAX {
-            assert!(frame.slice(&[others, std::slice::from_ref(&beyond)].concat()).nbytes().is_err());
+            assert!(array.slice(&[others, std::slice::from_ref(&beyond)].concat()).nbytes().is_err());
         }
     }
 }
 
 /// Returns true if a check of the data finds no error and skips nothing.
-fn is_sound(frame: &mut Frame<Cursor<&[u8]>>) -> bool {
+fn is_sound(frame: &Frame<&[u8]>) -> bool {
     let report = Check::new(CheckDepth::ChunkData).run(frame).expect("a file in memory");
     let has_error = report.findings.iter().any(|finding| finding.severity() == Severity::Error);
-    frame.kind() == ObjectKind::NDArray && !has_error && report.skipped.is_empty()
+    !has_error && report.skipped.is_empty()
 }
 
 /// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed.
-fn of_chunks(
-    frame: &mut Frame<Cursor<&[u8]>>,
-    geometry: &Geometry,
-    ranges: &[Range<u64>],
-    steps: &[u64],
-) -> Option<Vec<u8>> {
-    let typesize = usize::try_from(frame.header().typesize).ok()?;
-    let mut items = vec![0; frame.slice(ranges).steps(steps).nbytes().ok()?];
-    let mut chunks = frame.chunks().ok()?;
-    for chunk in geometry.chunks_in_steps(ranges, steps).ok()? {
+fn of_chunks(array: &Array<&[u8]>, ranges: &[Range<u64>], steps: &[u64]) -> Option<Vec<u8>> {
+    let mut items = vec![0; array.slice(ranges).steps(steps).nbytes().ok()?];
+    let mut chunks = array.frame().chunks().ok()?;
+    for chunk in array.geometry().chunks_in_steps(ranges, steps).ok()? {
         let entry = chunks.get(chunk.number()).ok()??;
         entry.nbytes.filter(|&nbytes| nbytes <= MOST)?;
         let data = chunks.decompressed(&entry).ok()?;
-        chunk.scatter(&data, typesize, &mut items).ok()?;
+        chunk.scatter(&data, array.item_size(), &mut items).ok()?;
     }
     Some(items)
 }

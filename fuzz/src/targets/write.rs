@@ -6,8 +6,8 @@ use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use b2nd_frame::{
-    Check, CheckDepth, Codec, Filter, Frame, FrameBuilder, FrameWriter, NewFrame, Severity, SpecialValue,
-    SplitMode,
+    Check, CheckDepth, Codec, Filter, Frame, FrameBuilder, FrameWriter, NewFrame, ReadAt, Severity,
+    SpecialValue, SplitMode,
 };
 use b2nd_serde::{Meta, Shapes};
 
@@ -84,7 +84,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(written.position(), written.get_ref().len() as u64);
             let file = written.into_inner();
             assert!(file.starts_with(&before));
-            let frame = || Frame::read_at(Cursor::new(&file), before.len() as u64).expect("what was written");
+            let frame = || Frame::read_at(&file, before.len() as u64).expect("what was written");
             holds(frame, &given, &meta, &layers, &vlmetalayers);
         }
     }
@@ -155,14 +155,14 @@ fn write<W: Write + Seek>(choices: &mut Choices<'_>, writer: &mut FrameWriter<W>
     given
 }
 
-fn holds<R: std::io::Read + std::io::Seek>(
+fn holds<R: ReadAt>(
     open: impl Fn() -> Frame<R>,
     given: &Given,
     meta: &Meta,
     layers: &[(String, Vec<u8>)],
     vlmetalayers: &[(String, Vec<u8>)],
 ) {
-    let mut frame = open();
+    let frame = open();
     let array = frame.array().expect("what was written").expect("an array");
     assert_eq!(array.meta(), meta);
     let nchunks = array.geometry().expect("what was accepted").nchunks();
@@ -181,7 +181,7 @@ fn holds<R: std::io::Read + std::io::Seek>(
     let depth = if given.has_foreign { CheckDepth::ChunkHeaders } else { CheckDepth::ChunkData };
     let is_sparse = frame.header().is_sparse();
     let report = Check::new(if is_sparse { CheckDepth::ChunkHeaders } else { depth })
-        .run(&mut open())
+        .run(&open())
         .expect("nobody writes");
     let errors: Vec<_> =
         report.findings.iter().filter(|finding| finding.severity() == Severity::Error).collect();

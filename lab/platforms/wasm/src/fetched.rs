@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::mem;
 use std::ops::Range;
 
-use b2nd_frame::{Frame, SlicePlan};
+use b2nd_frame::{Array, Frame, SlicePlan};
 
 struct Reader {
     slice: Vec<Range<u64>>,
@@ -69,7 +69,10 @@ extern "C" fn take() {
     with(|reader| {
         let wave = mem::take(&mut reader.wave);
         let plan = match reader.plan.take() {
-            None => Frame::parse(&wave[0]).unwrap().slice(&reader.slice).plan().unwrap(),
+            None => {
+                let array = Array::new(Frame::parse(&wave[0]).unwrap()).unwrap();
+                array.slice(&reader.slice).plan().unwrap()
+            }
             Some(mut plan) => {
                 plan.take(wave).unwrap();
                 plan

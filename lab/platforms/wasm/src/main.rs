@@ -3,11 +3,10 @@
 #[cfg(target_os = "unknown")]
 mod fetched;
 
-use std::io::Cursor;
 use std::time::Duration;
 
 use b2nd_frame::b2nd_serde::Dtype;
-use b2nd_frame::{Frame, check};
+use b2nd_frame::{Array, Frame, check};
 
 const FILE: &[u8] = include_bytes!("../../../../frame/tests/data/int32_3x5.b2nd");
 
@@ -36,11 +35,11 @@ const SLICES: [(&[u8], &[u8]); 3] = [
 
 fn are_right() {
     for (file, items) in SLICES {
-        let mut frame = Frame::read_at(Cursor::new(file), 0).unwrap();
-        assert!(frame.whole().read().unwrap() == items);
+        let array = Array::new(Frame::read_at(file, 0).unwrap()).unwrap();
+        assert!(array.whole().read().unwrap() == items);
     }
-    let mut frame = Frame::read_at(Cursor::new(FILE), 0).unwrap();
-    let row = frame.slice(&[1..2, 0..5]).threads(1).read_array::<i32>().unwrap();
+    let array = Array::new(Frame::read_at(FILE, 0).unwrap()).unwrap();
+    let row = array.slice(&[1..2, 0..5]).threads(1).read_array::<i32>().unwrap();
     assert_eq!(row.into_raw_vec_and_offset().0, [5, 6, 7, 8, 9]);
 }
 

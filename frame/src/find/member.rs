@@ -1,0 +1,175 @@
+//! The sources of the frames in stores.
+
+use core::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::error::Error;
+#[cfg(feature = "decompress")]
+use crate::find::embedded::EmbeddedFrames;
+use crate::find::zip::{MemberContent, zip_member};
+use crate::header::frame::Frame;
+use crate::read::open::is_sparse_frame;
+use crate::source::ReadAt;
+
+/// The name of the file whose data can hold small frames of a store.
+pub(super) const STORE_FILE: &str = "embed.b2e";
+
+/// The source of a frame in a [`Store`](crate::Store): a file, a zip file, or the compressed data of the store.
+#[derive(Debug)]
+pub struct MemberSource(Stored);
+
+#[derive(Debug)]
+enum Stored {
+    Whole(Whole),
+    #[cfg(feature = "decompress")]
+    Embedded(Box<EmbeddedFrames<Whole>>),
+}
+
+/// A file, or a zip file with its frames.
+#[derive(Debug)]
+enum Whole {
+    File(File),
+    Zip(Zip),
+}
+
+/// The source of a zip file. All frames of the store share it.
+#[derive(Clone)]
+pub(super) struct Zip(pub(super) Arc<dyn ReadAt + Send + Sync>);
+
+impl fmt::Debug for Zip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Zip")
+    }
+}
+
+impl ReadAt for Zip {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.0.modified()
+    }
+}
+
+impl ReadAt for Whole {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read_at(buffer, offset),
+            Self::Zip(zip) => zip.read_at(buffer, offset),
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        match self {
+            Self::File(file) => ReadAt::size(file),
+            Self::Zip(zip) => zip.size(),
+        }
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        match self {
+            Self::File(file) => ReadAt::modified(file),
+            Self::Zip(zip) => zip.modified(),
+        }
+    }
+}
+
+impl ReadAt for MemberSource {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match &self.0 {
+            Stored::Whole(whole) => whole.read_at(buffer, offset),
+            #[cfg(feature = "decompress")]
+            Stored::Embedded(frames) => frames.read_at(buffer, offset),
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        match &self.0 {
+            Stored::Whole(whole) => whole.size(),
+            #[cfg(feature = "decompress")]
+            Stored::Embedded(frames) => frames.size(),
+        }
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        match &self.0 {
+            Stored::Whole(whole) => whole.modified(),
+            #[cfg(feature = "decompress")]
+            Stored::Embedded(frames) => frames.modified(),
+        }
+    }
+}
+
+/// Where the files of a store are.
+#[derive(Clone, Debug)]
+pub(super) enum Container {
+    Folder(PathBuf),
+    Zip(Zip),
+    /// A file `.b2e`, which is a store by itself: its data has all frames.
+    Alone(PathBuf),
+}
+
+impl Container {
+    /// Opens the first file that the store has of these; `None` if it has none of them.
+    pub(super) fn frame(
+        &self,
+        names: impl IntoIterator<Item = String>,
+    ) -> Result<Option<Frame<MemberSource>>, Error> {
+        let whole = self.whole(names)?;
+        Ok(whole.map(|frame| frame.map_reader(|reader| MemberSource(Stored::Whole(reader)))))
+    }
+
+    fn whole(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Frame<Whole>>, Error> {
+        for name in names {
+            let found = match self {
+                Self::Folder(folder) => in_folder(&folder.join(&name))?,
+                Self::Zip(zip) => in_zip(zip, &name)?,
+                Self::Alone(file) => in_folder(file)?.filter(|_| name == STORE_FILE),
+            };
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Opens the frame with a key in the data of the store; `None` if it has no such frame.
+    #[cfg(feature = "decompress")]
+    pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
+        let Some(embed) = self.whole([STORE_FILE.to_owned()])? else { return Ok(None) };
+        let mut frames = EmbeddedFrames::new(embed)?;
+        if !frames.select(key)? {
+            return Ok(None);
+        }
+        Frame::read_at(MemberSource(Stored::Embedded(Box::new(frames))), 0).map(Some)
+    }
+}
+
+fn in_folder(path: &Path) -> Result<Option<Frame<Whole>>, Error> {
+    if !path.is_file() && !is_sparse_frame(path) {
+        return Ok(None);
+    }
+    Ok(Some(Frame::open(path)?.map_reader(Whole::File)))
+}
+
+fn in_zip(zip: &Zip, name: &str) -> Result<Option<Frame<Whole>>, Error> {
+    let Some(member) = zip_member(zip, name)? else { return Ok(None) };
+    match member.content() {
+        MemberContent::Broken(finding) => Err(Error::malformed(finding.clone())),
+        MemberContent::Compressed => Err(Error::unsupported(format_args!(
+            "the member {name} is compressed in the zip file: extract it to read its frame"
+        ))),
+        MemberContent::Frame(_) | MemberContent::Other => {
+            Frame::read_at(Whole::Zip(zip.clone()), member.offset()).map(Some)
+        }
+    }
+}
