@@ -1,0 +1,200 @@
+// Arrays of Blosc2 (`.b2nd`) in browsers, workers and Node, read by ranges.
+import { itemsOf, unfolded, widened, type Items, type Layout } from "./items.js";
+import { B2ndError, openSource, type Openable, type Source } from "./source.js";
+import initWasm, { KnownFile, type KnownArray } from "./wasm/b2nd.js";
+
+export { B2ndError, type Openable } from "./source.js";
+export { type Items, type Value } from "./items.js";
+
+let ready: Promise<unknown> | undefined;
+
+/** Loads the WebAssembly. `open` does it by itself, but a page that holds the WebAssembly in another way passes it here. */
+export function init(wasm?: BufferSource | WebAssembly.Module): Promise<unknown> {
+    // After a failure, the next call tries again.
+    return (ready ??= load(wasm).catch((error) => {
+        ready = undefined;
+        throw error;
+    }));
+}
+
+async function load(wasm?: BufferSource | WebAssembly.Module): Promise<unknown> {
+    const url = new URL("./wasm/b2nd_bg.wasm", import.meta.url);
+    // Node does not fetch files.
+    if (!wasm && url.protocol === "file:" && globalThis.process?.versions?.node) wasm = await (await import("node:fs/promises")).readFile(url);
+    return initWasm({ module_or_path: wasm ?? url });
+}
+
+export interface ReadOptions {
+    signal?: AbortSignal;
+}
+
+export interface SliceOptions extends ReadOptions {
+    /** Called after each piece of a slice with the bytes of items so far, and of the slice. */
+    onProgress?: (done: number, total: number) => void;
+}
+
+/** A dimension of a slice: `null` for all of it, an index, or `[start, stop]` or `[start, stop, step]`. */
+export type Subscript = null | number | readonly [start: number, stop: number, step?: number];
+
+/** The bytes of one file that are needed now. */
+class Fetcher {
+    readonly file: KnownFile;
+    private constructor(private readonly source: Source) {
+        this.file = new KnownFile(BigInt(source.size), source.name);
+        this.file.insert(0n, source.first);
+    }
+
+    static async open(file: Openable, options: ReadOptions): Promise<Fetcher> {
+        const [source] = await Promise.all([openSource(file, options.signal), init()]);
+        return new Fetcher(source);
+    }
+
+    /** Makes a call again and again, each time with the bytes that it lacked before. */
+    async ask<T>(call: () => T, signal?: AbortSignal): Promise<T> {
+        for (;;) {
+            signal?.throwIfAborted();
+            const error = attempt(call);
+            if ("done" in error) return error.done;
+            const read = async ([start, end]: [number, number]) => {
+                this.file.insert(BigInt(start), await this.source.read(start, end, signal));
+            };
+            await Promise.all(error.ranges.map(read));
+        }
+    }
+}
+
+/** What a call returns, or the byte ranges that it lacks. */
+function attempt<T>(call: () => T): { done: T } | { ranges: [number, number][] } {
+    try {
+        return { done: call() };
+    } catch (thrown) {
+        if (typeof thrown !== "string") throw thrown;
+        const error = JSON.parse(thrown);
+        if (error.ranges) return error;
+        throw new B2ndError(error.code, error.message, error.offset);
+    }
+}
+
+/** An open array. */
+export class B2ndArray {
+    /** The number of items along each dimension. */
+    readonly shape: readonly number[];
+    readonly chunks: readonly number[];
+    readonly blocks: readonly number[];
+    /** The dtype as NumPy prints it; `null` if the array has none. */
+    readonly dtype: string | null;
+    readonly #items: Layout;
+    readonly #itemSize: number;
+
+    private constructor(
+        private readonly fetcher: Fetcher,
+        private readonly array: KnownArray,
+        /** The attributes, which are the vlmetalayers of the frame. Bytes are strings such as `bytes:0a0b`. */
+        readonly attributes: Readonly<Record<string, unknown>>,
+    ) {
+        const info = JSON.parse(array.info());
+        ({ shape: this.shape, chunks: this.chunks, blocks: this.blocks, dtype: this.dtype } = info);
+        [this.#items, this.#itemSize] = [info.items, info.itemSize];
+    }
+
+    /** @internal */
+    static async open(fetcher: Fetcher, key: string | undefined, { signal }: ReadOptions): Promise<B2ndArray> {
+        const array = await fetcher.ask(() => fetcher.file.array(key), signal);
+        const attributes = JSON.parse(await fetcher.ask(() => array.attributes(), signal));
+        return new B2ndArray(fetcher, array, attributes);
+    }
+
+    /** The dimensions that a dtype of subarrays adds to each slice, as in NumPy. */
+    get itemShape(): readonly number[] {
+        return unfolded(this.#items).shape;
+    }
+
+    /** Reads the items of a slice in C order. Dimensions without a subscript are whole. */
+    async slice(subscripts: readonly Subscript[] = [], { signal, onProgress }: SliceOptions = {}): Promise<Items> {
+        const { starts, stops, steps, count } = bounds(subscripts, this.shape);
+        const total = widened(this.#items, count * this.#itemSize);
+        const { fetcher, array } = this;
+        const reading = await fetcher.ask(() => array.slice(starts, stops, steps), signal);
+        try {
+            const bytes = zeros(total);
+            let done = 0;
+            for (let piece; (piece = await fetcher.ask(() => reading.next_piece(), signal)); done += piece.length) {
+                bytes.set(piece, done);
+                fetcher.file.clear();
+                onProgress?.(done + piece.length, total);
+            }
+            return itemsOf(this.#items, bytes);
+        } finally {
+            reading.free();
+        }
+    }
+}
+
+function zeros(length: number): Uint8Array {
+    try {
+        return new Uint8Array(length);
+    } catch {
+        throw new B2ndError("too-large", `there is no memory for ${length} bytes of items: read a smaller slice`);
+    }
+}
+
+/** The bounds of a slice, and the number of its items. Negative numbers count from the end, as in NumPy. */
+function bounds(subscripts: readonly Subscript[], shape: readonly number[]) {
+    if (subscripts.length > shape.length) {
+        throw new B2ndError("invalid-input", `the slice has ${subscripts.length} dimensions, but the array has ${shape.length}`);
+    }
+    const [starts, stops, steps] = [0, 0, 0].map(() => new BigUint64Array(shape.length)) as [BigUint64Array, BigUint64Array, BigUint64Array];
+    let count = 1;
+    shape.forEach((length, dimension) => {
+        const subscript = subscripts[dimension] ?? null;
+        const from = (index: number) => (index < 0 ? index + length : index);
+        const within = (index: number) => Math.min(Math.max(from(index), 0), length);
+        let [start, stop, step] = [0, length, 1];
+        if (typeof subscript === "number") {
+            [start, stop] = [from(subscript), from(subscript) + 1];
+            if (!(start >= 0 && start < length)) throw new B2ndError("invalid-input", `index ${subscript} is out of bounds: shape[${dimension}] is ${length}`);
+        } else if (subscript) {
+            [start, step] = [within(subscript[0]), subscript[2] ?? 1];
+            stop = Math.max(start, within(subscript[1]));
+        }
+        if (![start, stop, step].every(Number.isSafeInteger) || step < 1) throw new B2ndError("invalid-input", `subscript ${dimension} must have whole numbers, and a step of at least 1`);
+        [starts[dimension], stops[dimension], steps[dimension]] = [BigInt(start), BigInt(stop), BigInt(step)];
+        count *= Math.ceil((stop - start) / step);
+    });
+    return { starts, stops, steps, count };
+}
+
+/** A store of python-blosc2 in one file: `.b2z` or `.b2e`. */
+export class B2ndStore {
+    private constructor(
+        private readonly fetcher: Fetcher,
+        /** The keys of the members, sorted. Each begins with `/`. */
+        readonly keys: readonly string[],
+    ) {}
+
+    /** @internal */
+    static async open(fetcher: Fetcher, { signal }: ReadOptions): Promise<B2ndStore> {
+        const keys = JSON.parse(await fetcher.ask(() => fetcher.file.keys(), signal));
+        if (!keys) throw new B2ndError("invalid-input", "not a store; `open` reads arrays");
+        return new B2ndStore(fetcher, keys);
+    }
+
+    array(key: string, options: ReadOptions = {}): Promise<B2ndArray> {
+        return B2ndArray.open(this.fetcher, key, options);
+    }
+
+    /** The attributes of a group; `/` is the whole store. */
+    async attributes(group = "/", { signal }: ReadOptions = {}): Promise<Record<string, unknown>> {
+        return JSON.parse(await this.fetcher.ask(() => this.fetcher.file.attributes(group), signal));
+    }
+}
+
+/** Opens an array, of which only the header and the attributes are read. */
+export async function open(file: Openable, options: ReadOptions = {}): Promise<B2ndArray> {
+    return B2ndArray.open(await Fetcher.open(file, options), undefined, options);
+}
+
+/** Opens a store, of which only the list of members is read. */
+export async function openStore(file: Openable, options: ReadOptions = {}): Promise<B2ndStore> {
+    return B2ndStore.open(await Fetcher.open(file, options), options);
+}
