@@ -83,6 +83,20 @@ fn rmp_serde_writes_other_bytes_of_the_same_struct() {
     assert_eq!(rmp_serde::from_slice::<Metalayer>(&EXAMPLE).unwrap(), example());
 }
 
+#[test]
+fn version_and_dtype_format_have_their_own_bytes() {
+    let mut bytes = EXAMPLE;
+    (bytes[1], bytes[44]) = (3, 4);
+    byte_for_byte(Layout::B2nd, &bytes, &Metalayer { version: 3, dtype_format: 4, ..example() });
+}
+
+#[test]
+fn a_tuple_is_written_and_read_as_the_struct() {
+    let Metalayer { version, ndim, shape, chunkshape, blockshape, dtype_format, dtype } = example();
+    let tuple = (version, ndim, shape, chunkshape, blockshape, dtype_format, dtype);
+    byte_for_byte(Layout::B2nd, &EXAMPLE, &tuple);
+}
+
 /// The entries `ndim`, `shape`, `chunkshape` and `blockshape` of metalayers of some ranks.
 const RANKS: [(u8, &str); 5] = [
     (0, "00 90 90 90"),
