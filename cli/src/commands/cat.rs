@@ -166,7 +166,9 @@ fn print_csv(
     items: &mut Items,
     selected: &Selected,
 ) -> Result<(), Trouble> {
-    let mut csv = CsvWriter::new(io::stdout().lock(), &item.dtype, shape)
+    let stdout = io::stdout().lock();
+    let is_terminal = stdout.is_terminal();
+    let mut csv = CsvWriter::new(stdout, is_terminal, &item.dtype, shape)
         .map_err(|why| Problem::new("invalid-input", why))?;
     let mut is_begun = false;
     let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {

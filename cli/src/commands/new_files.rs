@@ -53,6 +53,8 @@ pub(super) struct NewFiles {
     done: AtomicU64,
     /// The folders that were created for new files.
     folders: Mutex<BTreeSet<PathBuf>>,
+    /// The new files of this run.
+    made: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// The number of files for each outcome.
@@ -93,6 +95,7 @@ impl NewFiles {
             progress: Mutex::new(Progress::of_bytes_so_far(is_pair)),
             done: AtomicU64::new(0),
             folders: Mutex::default(),
+            made: Mutex::default(),
         }
     }
 
@@ -163,7 +166,8 @@ impl NewFiles {
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(maker.name(new_name(&target)));
-        if maker.skips(&target, &to) {
+        // If another input of this run has the same name, its file is not taken for that of this input.
+        if maker.skips(&target, &to) && !lock(&self.made).contains(&to) {
             return skipped();
         }
         if !self.dry_run
@@ -172,8 +176,14 @@ impl NewFiles {
         {
             return self.failed(&Location::new(folder).failure(error));
         }
+        let is_first = lock(&self.made).insert(to.clone());
         match self.check(&to, true).and_then(|()| maker.make(&from, &to)) {
-            Err(failure) if is_passed_over(&target, &failure.error) => Batch::default(),
+            Err(failure) if is_passed_over(&target, &failure.error) => {
+                if is_first {
+                    lock(&self.made).remove(&to);
+                }
+                Batch::default()
+            }
             made => self.batch(made),
         }
     }

@@ -253,6 +253,43 @@ fn convert_skip_existing_skips_inputs_that_have_a_new_file() {
 }
 
 #[test]
+fn convert_skip_existing_does_not_skip_an_input_for_the_file_of_another_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a", "b"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        fs::write(folder.path().join(name).join("x.npy"), npy(&header("'|u1'", "(1,)"), b"x")).unwrap();
+    }
+    let output =
+        run(folder.path(), &["convert", "--skip-existing", "-j", "1", "--into", "out", "a/x.npy", "b/x.npy"]);
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = text(&output.stderr);
+    assert!(stderr.contains("exists") && stderr.contains("1 file converted, 1 failure"), "{stderr}");
+}
+
+#[test]
+fn info_stats_of_the_largest_numbers_have_a_mean() {
+    let folder = tempfile::tempdir().unwrap();
+    let most = f64::MAX;
+    for (items, mean, std) in [
+        (vec![-most; 10], format!("{:?}", -most), "0.0"),
+        (vec![1e200; 3], "1e200".into(), "0.0"),
+        (vec![-most, most, -most, most], "0.0".into(), "\"Infinity\""),
+    ] {
+        let path = folder.path().join("a.npy");
+        let bytes: Vec<u8> = items.iter().flat_map(|item| item.to_le_bytes()).collect();
+        fs::write(&path, npy(&header("'<f8'", &format!("({},)", items.len())), &bytes)).unwrap();
+        let to = folder.path().join("a.b2nd");
+        let _ = fs::remove_file(&to);
+        run(folder.path(), &["convert", "a.npy", "a.b2nd"]);
+        let output = run(folder.path(), &["info", "--stats", "--json", "a.b2nd"]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let stats = &json["stats"];
+        assert_eq!(stats["mean"].as_f64(), mean.parse().ok(), "{stats}");
+        assert_eq!(stats["std"].to_string(), std, "{stats}");
+    }
+}
+
+#[test]
 fn convert_names_a_negative_length_of_a_chunk() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.npy"), npy(&header("'|u1'", "(1, 2)"), b"xy")).unwrap();

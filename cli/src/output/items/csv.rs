@@ -6,6 +6,7 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use serde_json::Value as Json;
 
 use super::value::Value;
+use crate::text::clean;
 
 /// Writes the items of an array as CSV (RFC 4180): a record for each row. Each call of `write` adds some items.
 pub(crate) struct CsvWriter<'w, W: Write> {
@@ -13,14 +14,15 @@ pub(crate) struct CsvWriter<'w, W: Write> {
     dtype: &'w Dtype,
     /// The number of items in a row.
     length: usize,
-    /// The cells of the current row, and the number of its items so far.
-    row: Vec<String>,
+    /// The number of items in the current row so far.
     written: usize,
+    /// Whether cells are shown on a terminal, which control characters would control.
+    is_terminal: bool,
 }
 
 impl<'w, W: Write> CsvWriter<'w, W> {
     /// The error is the reason why an array of this shape has no rows of cells.
-    pub(crate) fn new(out: W, dtype: &'w Dtype, shape: &[usize]) -> Result<Self, String> {
+    pub(crate) fn new(out: W, is_terminal: bool, dtype: &'w Dtype, shape: &[usize]) -> Result<Self, String> {
         let is_struct = matches!(dtype.kind(), Kind::Struct(_));
         let (most, items) = if is_struct { (1, "structs") } else { (2, "items") };
         if shape.len() > most {
@@ -31,7 +33,7 @@ impl<'w, W: Write> CsvWriter<'w, W> {
         }
         let out = csv::WriterBuilder::new().flexible(true).from_writer(out);
         let length = shape.get(1).copied().unwrap_or(1);
-        Ok(Self { out, dtype, length, row: Vec::new(), written: 0 })
+        Ok(Self { out, dtype, length, written: 0, is_terminal })
     }
 
     /// Writes the names of the columns, if the items are structs.
@@ -39,7 +41,8 @@ impl<'w, W: Write> CsvWriter<'w, W> {
         if let Kind::Struct(_) = self.dtype.kind() {
             let mut names = Vec::new();
             add_columns(self.dtype, "", &mut names);
-            self.out.write_record(names)?;
+            names.iter().try_for_each(|name| self.cell(name))?;
+            self.end_row()?;
         }
         Ok(())
     }
@@ -47,15 +50,40 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     /// Writes the next items, in C order.
     pub(crate) fn write(&mut self, items: &[u8]) -> io::Result<()> {
         for bytes in items.chunks_exact(self.dtype.item_size().max(1)) {
-            add_cells(&Value::read(self.dtype, bytes), &mut self.row);
+            self.cells(&Value::read(self.dtype, bytes))?;
             self.written += 1;
             if self.written == self.length {
-                self.out.write_record(&self.row)?;
-                self.row.clear();
+                self.end_row()?;
                 self.written = 0;
             }
         }
         Ok(())
+    }
+
+    /// Writes the cells of an item. A cell has the text of the value in JSON, without quotes. `NaT` is an empty cell.
+    fn cells(&mut self, value: &Value<'_>) -> io::Result<()> {
+        match value {
+            Value::Struct(fields) => fields.values().try_for_each(|(_, value)| self.cells(&value)),
+            Value::List(list) => list.values().try_for_each(|value| self.cells(&value)),
+            &Value::Complex(real, imaginary) => {
+                [real, imaginary].map(Value::Float).iter().try_for_each(|part| self.cells(part))
+            }
+            _ => match serde_json::to_value(value) {
+                Ok(Json::String(text)) => self.cell(&text),
+                Ok(Json::Null) | Err(_) => self.cell(""),
+                Ok(other) => self.cell(&other.to_string()),
+            },
+        }
+    }
+
+    fn cell(&mut self, text: &str) -> io::Result<()> {
+        let written =
+            if self.is_terminal { self.out.write_field(&*clean(text)) } else { self.out.write_field(text) };
+        Ok(written?)
+    }
+
+    fn end_row(&mut self) -> io::Result<()> {
+        Ok(self.out.write_record(None::<&[u8]>)?)
     }
 
     pub(crate) fn end(mut self) -> io::Result<()> {
@@ -82,21 +110,5 @@ fn add_elements(shape: &[usize], base: &Dtype, name: &str, names: &mut Vec<Strin
         Some((&length, shape)) => {
             (0..length).for_each(|number| add_elements(shape, base, &format!("{name}.{number}"), names));
         }
-    }
-}
-
-/// Adds the cells of an item. A cell has the text of the value in JSON, without quotes. `NaT` is an empty cell.
-fn add_cells(value: &Value<'_>, cells: &mut Vec<String>) {
-    match value {
-        Value::Struct(fields) => fields.values().for_each(|(_, value)| add_cells(&value, cells)),
-        Value::List(list) => list.values().for_each(|value| add_cells(&value, cells)),
-        &Value::Complex(real, imaginary) => {
-            [real, imaginary].map(Value::Float).iter().for_each(|part| add_cells(part, cells));
-        }
-        _ => cells.push(match serde_json::to_value(value) {
-            Ok(Json::String(text)) => text,
-            Ok(Json::Null) | Err(_) => String::new(),
-            Ok(other) => other.to_string(),
-        }),
     }
 }

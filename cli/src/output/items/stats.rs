@@ -332,7 +332,7 @@ impl<T: Countable> Collector for Numbers<'_, T> {
 }
 
 /// The mean of some numbers, and the sum of the squares of their distances from it.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct Moments {
     count: u64,
     mean: [f64; 2],
@@ -343,15 +343,24 @@ impl Moments {
     /// Merges the moments of other numbers (by Chan, Golub and others, 1979). The sums of squares of the numbers
     /// themselves would lose all digits if the numbers are far from 0.
     fn merge(&mut self, other: &Self) {
-        let count = self.count.saturating_add(other.count);
-        if count == 0 {
+        if other.count == 0 {
             return;
         }
+        if self.count == 0 {
+            *self = *other;
+            return;
+        }
+        let count = self.count.saturating_add(other.count);
         let share = float(other.count) / float(count);
         self.squares += other.squares;
         for (mean, other_mean) in self.mean.iter_mut().zip(other.mean) {
             let distance = other_mean - *mean;
-            *mean += distance * share;
+            // The distance of two finite numbers can be infinite, their mean cannot.
+            *mean = if distance.is_finite() {
+                *mean + distance * share
+            } else {
+                *mean * (1.0 - share) + other_mean * share
+            };
             self.squares += distance * distance * share * float(self.count);
         }
         self.count = count;
@@ -385,7 +394,10 @@ impl Batch {
         // The distances from the first number are summed, so that the mean of equal numbers is exactly this number.
         let mean = [0, 1].map(|part: usize| {
             let distances: f64 = self.parts.iter().map(|parts| parts[part] - first[part]).sum();
-            first[part] + distances / length
+            let mean = first[part] + distances / length;
+            // The sum of the distances can be infinite, the mean cannot.
+            let sum_of_parts = || self.parts.iter().map(|parts| parts[part] / length).sum();
+            if mean.is_finite() { mean } else { sum_of_parts() }
         });
         let square = |parts: &[f64; 2]| (parts[0] - mean[0]).powi(2) + (parts[1] - mean[1]).powi(2);
         let squares = self.parts.iter().map(square).sum::<f64>() * float(self.times);
