@@ -140,7 +140,14 @@ impl Error {
     pub(crate) fn reading(reason: io::Error) -> Self {
         // A source can be made of another one, as that of a frame in the data of a store.
         match reason.downcast::<Self>() {
-            Ok(error) if error.kind() == ErrorKind::Incomplete => error,
+            Ok(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::Incomplete | ErrorKind::Changing | ErrorKind::TooLarge
+                ) =>
+            {
+                error
+            }
             Ok(error) => Self::new(ErrorKind::Io, Detail::Io("read", io::Error::other(error))),
             Err(reason) => Self::new(ErrorKind::Io, Detail::Io("read", reason)),
         }
@@ -166,8 +173,15 @@ impl Error {
         match (self.ranges(), other.ranges()) {
             ([], _) => self,
             (_, []) => other,
-            (ranges, others) => Self::unknown([ranges, others].concat()),
+            _ => self.with_ranges(other),
         }
+    }
+
+    fn with_ranges(mut self, other: Self) -> Self {
+        if let (Detail::Ranges(ranges), Detail::Ranges(others)) = (&mut self.0.detail, other.0.detail) {
+            ranges.extend(others);
+        }
+        self
     }
 
     pub(crate) fn malformed(finding: Finding) -> Self {

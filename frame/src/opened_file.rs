@@ -28,7 +28,9 @@ impl OpenedFile {
     /// Whether a chunk file can be from a later commit than this index: another index has taken its path, and the chunk
     /// file was not written long before.
     pub(crate) fn can_precede(&self, file: &Metadata, path: &Path) -> bool {
-        let is_recent = file.modified().is_ok_and(|modified| modified + CLOCK >= self.time);
+        let is_recent =
+            |modified: SystemTime| modified.checked_add(CLOCK).is_none_or(|time| time >= self.time);
+        let is_recent = file.modified().is_ok_and(is_recent);
         is_recent
             && self.identity.is_some()
             && path.metadata().ok().map(|now| FileIdentity::of(&now)) != self.identity

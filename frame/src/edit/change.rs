@@ -4,6 +4,7 @@ use core::fmt::Display;
 use core::time::Duration;
 use std::fs::File;
 use std::path::Path;
+use std::time::SystemTime;
 
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
@@ -20,6 +21,7 @@ use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
+use crate::opened_file::OpenedFile;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_at_once;
 use crate::source::{ReadAt, read_up_to};
@@ -313,6 +315,9 @@ impl Edit<'_, File> {
         }
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
+        // The own change is not one that a reader must be told of.
+        let index = self.frame.header.is_sparse().then_some(&self.frame.reader);
+        self.frame.opened = Some(OpenedFile::new(SystemTime::now(), index));
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
@@ -43,10 +44,10 @@ pub struct EmbeddedFrames<R> {
 struct StoreData {
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
-    /// The number of bytes that may still be decompressed. Only the last chunk is kept, so a chunk that is needed again
-    /// later is decompressed again. Without a limit, many frames in a hostile store could make us decompress the same
-    /// chunks many times.
-    left: u64,
+    /// The number of bytes that may still be decompressed; `None` if there is no limit. Only the last chunk is kept, so a
+    /// chunk that is needed again later is decompressed again. Without a limit, many frames in a hostile store could make
+    /// us decompress the same chunks many times.
+    left: Option<u64>,
 }
 
 impl<R: ReadAt> EmbeddedFrames<R> {
@@ -58,7 +59,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
     /// The errors of [`Frame::trailer`], and [`Unsupported`](crate::ErrorKind::Unsupported) if two frames share bytes.
     pub fn new(store: Frame<R>) -> Result<Self, Error> {
         let places = store.trailer()?.embed_map().unwrap_or_default();
-        let left = expansion_limit(store.header().frame_len);
+        let left = Some(expansion_limit(store.header().frame_len));
         let data = Mutex::new(StoreData { chunk: None, left });
         let frames = Self { store, places, selected: 0..0, data };
         // Refuse frames that share bytes. Otherwise, a small file could make us read the same frame any number of
@@ -75,6 +76,12 @@ impl<R: ReadAt> EmbeddedFrames<R> {
             ))),
             None => Ok(frames),
         }
+    }
+
+    /// Lifts the limit of decompressed bytes, for an array that is read as often as its user wants.
+    pub(crate) fn without_limit(mut self) -> Self {
+        self.data.get_mut().unwrap_or_else(PoisonError::into_inner).left = None;
+        self
     }
 
     /// The byte ranges of the frames and their keys, in the order of the data.
@@ -133,7 +140,9 @@ impl<R: ReadAt> EmbeddedFrames<R> {
             }
             if data.chunk.as_ref().is_none_or(|&(last, _)| last != number) {
                 let Some(entry) = chunks.get(number)? else { break };
-                data.left = data.left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
+                if let Some(left) = &mut data.left {
+                    *left = left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
+                }
                 data.chunk = Some((number, chunks.decompressed(&entry)?));
             }
             let chunk = data.chunk.as_ref().and_then(|(_, chunk)| chunk.get(within..)).unwrap_or_default();
@@ -163,5 +172,9 @@ impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.selected.end - self.selected.start)
+    }
+
+    fn modified(&self) -> Option<SystemTime> {
+        self.store.reader().modified()
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -131,7 +131,8 @@ impl Container {
     fn whole(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Frame<Whole>>, Error> {
         for name in names {
             let found = match self {
-                Self::Folder(folder) => in_folder(&folder.join(&name))?,
+                Self::Folder(folder) if is_below(&name) => in_folder(&folder.join(&name))?,
+                Self::Folder(_) => None,
                 Self::Zip(zip) => in_zip(zip, &name)?,
                 Self::Alone(file) => in_folder(file)?.filter(|_| name == STORE_FILE),
             };
@@ -146,12 +147,17 @@ impl Container {
     #[cfg(feature = "decompress")]
     pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
         let Some(embed) = self.whole([STORE_FILE.to_owned()])? else { return Ok(None) };
-        let mut frames = EmbeddedFrames::new(embed)?;
+        let mut frames = EmbeddedFrames::new(embed)?.without_limit();
         if !frames.select(key)? {
             return Ok(None);
         }
         Frame::read_at(MemberSource(Stored::Embedded(Box::new(frames))), 0).map(Some)
     }
+}
+
+/// Whether a name leads to a place below the folder of the store.
+fn is_below(name: &str) -> bool {
+    Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 fn in_folder(path: &Path) -> Result<Option<Frame<Whole>>, Error> {

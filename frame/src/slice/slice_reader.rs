@@ -37,7 +37,7 @@ pub struct Slice<'a, R> {
     pub(super) steps: Option<Vec<u64>>,
     pub(super) threads: usize,
     /// How long to wait for the lock of a reader; `None` if no lock is taken.
-    patience: Option<Duration>,
+    pub(super) patience: Option<Duration>,
 }
 
 impl<R> Array<R> {

@@ -210,7 +210,8 @@ impl Waves {
     }
 
     fn take_index(&mut self, start: u64, window: Window) -> Result<(), Error> {
-        if start == index_start(&self.opened().header) {
+        // A damaged table of blocks can lead to the start of the index again.
+        if start == index_start(&self.opened().header) && self.opened().index().is_none() {
             return self.opened().set_index(window);
         }
         self.index_bytes.insert(start, window);

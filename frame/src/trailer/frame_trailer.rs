@@ -362,10 +362,12 @@ impl Vlmetalayer {
         let chunk = self.chunk();
         let damaged = |reason: String| Error::decode(self.name(), reason);
         let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
-        let (mut decompressor, mut block) = (b2nd_chunk::Decompressor::new(), Vec::new());
+        let mut block = expansion::zeroed(header.blocksize.min(header.nbytes))?;
+        let mut decompressor = b2nd_chunk::Decompressor::new();
         for number in 0..header.nblocks().unwrap_or_default() {
-            block.resize(header.block_len(number).unwrap_or_default(), 0);
-            let length = decompressor.decompress_block(chunk, number, &mut block);
+            let length = header.block_len(number).unwrap_or_default();
+            let block = block.get_mut(..length).unwrap_or_default();
+            let length = decompressor.decompress_block(chunk, number, block);
             let length = length.map_err(|error| damaged(error.to_string()))?;
             out.write_all(block.get(..length).unwrap_or_default()).map_err(Error::writing)?;
         }

@@ -8,7 +8,9 @@ use std::slice;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use b2nd_chunk::{CParams, Compressor};
 use b2nd_frame::{Array, ArrayUpdate, ErrorKind, Frame, FrameBuilder, ReadAt, Rewrite};
+use b2nd_frame::{ChunkHeader, Codec, Filter};
 use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 
@@ -202,4 +204,61 @@ fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     fs::write(&path, bytes).unwrap();
     refused(ErrorKind::Changing, array.whole().read());
     assert!(array.refresh().unwrap().is_some());
+}
+
+/// The table of blocks in the index leads to the index itself, so its bytes would be asked for again and again.
+#[test]
+fn a_damaged_table_of_a_long_index_is_an_error_and_no_endless_loop() {
+    let mut file = many_chunks();
+    let frame = Frame::parse(&file[..512]).unwrap();
+    let header = frame.header();
+    let at = header.header_len + usize::try_from(header.cbytes).unwrap();
+    // The index with compressed blocks of 32 KiB, which do not become much shorter.
+    let old = at..at + ChunkHeader::parse(&file[at..]).unwrap().cbytes;
+    let mut params = CParams::new(8);
+    (params.codec, params.clevel, params.blocksize) = (Codec::LZ4, 5, 1 << 15);
+    params.filters = [Filter::NONE; 6];
+    let mut index = Vec::new();
+    Compressor::new(params).unwrap().compress_into(&file[old.start + 32..old.end], &mut index).unwrap();
+    assert!(!ChunkHeader::parse(&index).unwrap().is_uncompressed);
+    assert!(index.len() > 20_000, "{}: longer than the first read of an index", index.len());
+    file.splice(old, index);
+    let frame_len = (file.len() as u64).to_be_bytes();
+    file[16..24].copy_from_slice(&frame_len);
+    let read = |file: &[u8]| opened_array(file.to_vec()).slice(slice::from_ref(&(0..2))).read();
+    assert_eq!(read(&file).unwrap(), [0, 0, 0, 0, 7, 0, 0, 0]);
+
+    file[at + 32..at + 36].fill(0);
+    let error = read(&file).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_chunk_file_of_any_time_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    let expected = Array::open(&path).unwrap().whole().read().unwrap();
+    let file = OpenOptions::new().write(true).open(path.join("00000000.chunk")).unwrap();
+    // Not every file system has such times.
+    let latest =
+        (0..63).rev().find_map(|bits| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(1 << bits)));
+    let _ = file.set_modified(latest.unwrap());
+    assert_eq!(Array::open(&path).unwrap().whole().read().unwrap(), expected);
+}
+
+#[test]
+fn a_frame_is_not_changing_after_its_own_edit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let mut frame = Frame::open(&path).unwrap();
+    frame.edit().shape(&[4, 6]).apply().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[165..165 + 16].fill(0xff);
+    let opened = fs::metadata(&path).unwrap().modified().unwrap() - Duration::from_secs(60);
+    fs::write(&path, bytes).unwrap();
+    OpenOptions::new().write(true).open(&path).unwrap().set_modified(opened).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.get(0).unwrap().unwrap();
+    assert_eq!(chunks.decompressed(&entry).unwrap_err().kind(), ErrorKind::Malformed);
 }
