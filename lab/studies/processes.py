@@ -74,6 +74,11 @@ class Python:
         self.process.wait()
 
 
+def name_of(number):
+    """The name of a value. The writers of a round have different names. An array has at most 16 vlmetalayers."""
+    return f"k{number % (2 * WRITERS)}"
+
+
 class Case:
     def __init__(self, folder, is_sparse, has_lock, kind):
         self.path = Path(folder, "array.b2nd")
@@ -99,7 +104,7 @@ class Case:
         if kind == "rewrite":
             return ["rewrite", self.path, self.path], None
         if kind == "values":
-            return ["set", self.path, "--vlmeta", f"k{number}={number}"], "value"
+            return ["set", self.path, "--vlmeta", f"{name_of(number)}={number}"], "value"
         row = Path(self.path.parent, f"{writer}.npy")
         np.save(row, np.full((1, WIDTH), number, "<i8"))
         return ["convert", "--append", "0", row, self.path], "row"
@@ -119,7 +124,7 @@ class Case:
                 elif added == "row":
                     rows.append(number)
                 elif added == "value":
-                    values[f"k{number}"] = number
+                    values[name_of(number)] = number
 
         def by_python(writer):
             answer = self.pythons[writer].ask(first + writer)
