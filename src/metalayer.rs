@@ -122,9 +122,10 @@ impl<'de> Metalayer<'de> {
             )* };
             (Fixint) => { reader.fixint() };
             (Ndim) => { reader.ndim() };
-            (Int64s) => { read!(Int32s) };
-            (Int32s) => {
-                reader.vector(metalayer.ndim).map(|(integers, has_negative)| {
+            (Int64s) => { read!(vector i64) };
+            (Int32s) => { read!(vector i32) };
+            (vector $integer:ty) => {
+                reader.vector::<$integer>(metalayer.ndim).map(|(integers, has_negative)| {
                     metalayer.has_negative |= has_negative;
                     integers
                 })

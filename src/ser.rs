@@ -379,7 +379,7 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         match entry.encoding() {
             _ if !self.layout.has(entry) => {}
             // What comes before `ndim` is written together with `ndim`, because the buffer of `to_vec` depends on it.
-            Encoding::Fixint if entry < Entry::Ndim => self.version = fixint(value)?,
+            Encoding::Fixint if entry == Entry::Version => self.version = fixint(value)?,
             Encoding::Fixint => writer.fixint(fixint(value)?),
             Encoding::Ndim => {
                 let ndim = fixint(value)?;

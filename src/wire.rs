@@ -373,6 +373,7 @@ impl<'s> Writer<'s> {
     }
 
     /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
+    // The order is that of the table of entries.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
         #[cfg(feature = "alloc")]
@@ -382,6 +383,7 @@ impl<'s> Writer<'s> {
             *owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + dtype_room].into_boxed_slice();
             self.buffer = owner;
         }
+        const { assert!(Layout::B2nd.bytes_before(Entry::Shape).of(0) == 3) };
         let start = [layout.marker(), version, ndim];
         if let Some(slot) = self.buffer.first_chunk_mut() {
             *slot = start;

@@ -215,8 +215,9 @@ impl<'de> Deserializer<'de> {
         let start = self.reader;
         match Metalayer::ordinary(start) {
             Some(metalayer) if takes.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
+                let value = visit::<true, V>(&metalayer, start.position(), takes, visitor)?;
                 self.reader = metalayer.rest;
-                visit::<true, V>(&metalayer, start.position(), takes, visitor)
+                Ok(value)
             }
             _ => self.take_any(takes, visitor),
         }

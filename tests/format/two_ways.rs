@@ -18,7 +18,13 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> [Result<T, Error>; 4] {
     assert_eq!(bytes[0], 0x97);
     let mut mismarked = bytes.to_vec();
     mismarked[0] = 0x96;
-    let deserialize = |bytes| T::deserialize(&mut Deserializer::new(bytes));
+    let deserialize = |bytes| {
+        let mut deserializer = Deserializer::new(bytes);
+        let read = T::deserialize(&mut deserializer);
+        // A metalayer that could not be read does not count.
+        assert!(read.is_ok() || deserializer.offset() == 0);
+        read
+    };
     [from_slice(bytes), deserialize(bytes), from_slice(&mismarked), deserialize(&mismarked)]
 }
 
