@@ -282,10 +282,10 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: a frame that is open shows the images of the commit
-//! at which it was opened, or fails with `Changing`; [`refresh`](crate::Frame::refresh) shows the new ones. Replaced chunks leave holes in the file; a
-//! repack removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale;
-//! `rebuild_index` of python-blosc2 builds them again.
+//! all committed images. Other programs can read the file while it grows: an array that is open fails with `Changing` after
+//! a commit, and `Array::refresh` opens it with the new images. Replaced chunks leave holes in the file; a repack
+//! removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale; `rebuild_index` of
+//! python-blosc2 builds them again.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {

@@ -34,8 +34,8 @@ fn check_layout(chunk: &[u8]) {
     let file = frame_of_chunks(chunk, &[0], header.nbytes);
     for shift in [0, 1_500, 3_000] {
         let bytes = [vec![0; shift], file.clone()].concat();
-        let mut frame = Frame::read_at(Cursor::new(bytes), shift as u64).expect("a frame");
-        let findings = Check::new(CheckDepth::ChunkData).run(&mut frame).expect("nobody writes").findings;
+        let frame = Frame::read_at(Cursor::new(bytes), shift as u64).expect("a frame");
+        let findings = Check::new(CheckDepth::ChunkData).run(&frame).expect("nobody writes").findings;
         let is_of_data =
             |finding: &&Finding| matches!(finding.code(), FindingCode::ChunkData | FindingCode::LostPage);
         assert_eq!(findings.iter().find(is_of_data), None, "{header:?} {:?}", &chunk[..48.min(chunk.len())]);

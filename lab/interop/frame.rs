@@ -191,7 +191,7 @@ fn chunks_are_what_python_blosc2_says_of_them() {
     for line in output.stdout.lines() {
         let told: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let path = told["path"].as_str().unwrap();
-        let mut frame = Frame::open(path).unwrap();
+        let frame = Frame::open(path).unwrap();
         let expected = told["chunks"].as_array().unwrap();
         let mut chunks = frame.chunks().unwrap();
         let mut found = Vec::new();

@@ -109,7 +109,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
         // because python-blosc2 fetches the members of the store when they are read.
         let is_refused = !line["refuses"].is_null();
         assert_eq!(kind.is_active(), is_refused || is_elsewhere, "{kind}: {line}");
-        if let Some(mut frame) = frame {
+        if let Some(frame) = frame {
             let warns = Check::default()
                 .run(&frame)
                 .unwrap()
@@ -124,7 +124,7 @@ fn files_and_stores_of_every_kind_are_named_as_python_blosc2_names_them() {
                 let mut frames = EmbeddedFrames::new(frame).unwrap();
                 for key in keys {
                     assert!(frames.select(key).unwrap(), "{line}");
-                    let mut frame = Frame::read_at(&mut frames, 0).unwrap();
+                    let frame = Frame::read_at(&mut frames, 0).unwrap();
                     assert_eq!(Check::default().run(&frame).unwrap().findings, [], "{key} of {line}");
                 }
             }

@@ -170,7 +170,7 @@ impl ZipMember {
     ///
     /// let members = zip_members(std::fs::File::open("tests/data/tree.b2z")?)?;
     /// assert!(members.iter().all(|member| !member.is_deflated() && member.content_len() == member.len()));
-    /// # Ok::<(), b2nd_frame::Error>(())
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
     pub fn content_len(&self) -> u64 {

@@ -1032,6 +1032,7 @@ fn bytes_that_look_like_chunks_are_searched_once() {
 
 /// Changes each byte of the header, the chunk index and the trailer. If a check finds an error, or a warning that a
 /// salvage mends, the salvage must report damage.
+#[cfg(feature = "decompress")]
 #[test]
 fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage() {
     for name in ["vlmetalayers.b2nd", "empty.b2nd", "peers/made_in_memory.b2nd", "sparse.b2nd"] {

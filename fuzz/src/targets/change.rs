@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use b2nd_frame::{
-    ArrayUpdate, Check, CheckDepth, Error, ErrorKind, Filter, FindingCode, Frame, Rewrite, Severity,
+    Array, ArrayUpdate, Check, CheckDepth, Error, ErrorKind, Filter, FindingCode, Frame, Rewrite, Severity,
     Vlmetalayer, check,
 };
 
@@ -257,7 +257,7 @@ impl Model {
     /// The model of the array at a path, which `ArrayUpdate` opens.
     fn of(path: &Path) -> Self {
         let errors = errors(path, CheckDepth::ChunkData).expect("an opened frame");
-        let mut frame = Frame::open(path).expect("an opened frame");
+        let frame = Frame::open(path).expect("an opened frame");
         let shape = frame.array().expect("an array").expect("an array").shape().to_vec();
         let header = frame.header();
         let (typesize, nbytes, chunksize) = (header.typesize, header.nbytes, header.chunksize);
@@ -265,7 +265,7 @@ impl Model {
         // These filters change items.
         let inexact = [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id];
         let is_exact = header.filters.iter().all(|filter| !inexact.contains(&filter.id));
-        let items = Some(()).filter(|()| is_small && is_exact).and_then(|()| frame.whole().read().ok());
+        let items = Some(()).filter(|()| is_small && is_exact).and_then(|()| Array::open(path).ok()?.whole().read().ok());
         let trailer = frame.trailer().expect("a checked trailer");
         let others = trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived());
         Self {
@@ -296,11 +296,12 @@ impl Model {
 
     /// Asserts that the array at a path has the content of the model.
     fn check(&self, path: &Path) {
-        let mut frame = Frame::open(path).expect("a frame after a commit");
+        let frame = Frame::open(path).expect("a frame after a commit");
         let array = frame.array().expect("an array").expect("an array");
         assert_eq!(array.shape(), self.shape);
         if let Some(items) = &self.items {
-            let found = frame.whole().read().expect("items after a commit");
+            let array = Array::open(path).expect("an array after a commit");
+            let found = array.whole().read().expect("items after a commit");
             let other = found.iter().zip(items).position(|(found, expected)| found != expected);
             assert_eq!((found.len(), other), (items.len(), None), "other items in shape {:?}", self.shape);
         }
