@@ -265,7 +265,9 @@ impl Model {
         // These filters change items.
         let inexact = [Filter::TRUNC_PREC.id, Filter::INT_TRUNC.id];
         let is_exact = header.filters.iter().all(|filter| !inexact.contains(&filter.id));
-        let items = Some(()).filter(|()| is_small && is_exact).and_then(|()| Array::open(path).ok()?.whole().read().ok());
+        let items = Some(())
+            .filter(|()| is_small && is_exact)
+            .and_then(|()| Array::open(path).ok()?.whole().read().ok());
         let trailer = frame.trailer().expect("a checked trailer");
         let others = trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived());
         Self {
@@ -366,6 +368,7 @@ fn update(choices: &mut Choices<'_>, path: &Path) {
 }
 
 /// Makes a change of an array and of its model.
+#[expect(clippy::too_many_lines, reason = "one arm for each kind of change")]
 fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model) -> Result<(), Error> {
     let (shape, size) = (model.shape.clone(), model.typesize);
     let what = choices.below(8);
@@ -377,7 +380,7 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
         let count = usize::try_from(count(region)).expect("few items") * size;
         // Equal bytes become a special chunk.
         (0..count)
-            .map(|at| if value & 1 == 0 { value } else { (at % 251) as u8 ^ value })
+            .map(|at| if value & 1 == 0 { value } else { (at % 251).to_le_bytes()[0] ^ value })
             .collect::<Vec<u8>>()
     };
     // The items are changed only if the model has them.
