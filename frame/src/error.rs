@@ -169,17 +169,11 @@ impl Error {
 
     /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at the
     /// same time.
-    pub(crate) fn and(self, other: Self) -> Self {
-        match (self.ranges(), other.ranges()) {
-            ([], _) => self,
-            (_, []) => other,
-            _ => self.with_ranges(other),
-        }
-    }
-
-    fn with_ranges(mut self, other: Self) -> Self {
-        if let (Detail::Ranges(ranges), Detail::Ranges(others)) = (&mut self.0.detail, other.0.detail) {
-            ranges.extend(others);
+    pub(crate) fn and(mut self, mut other: Self) -> Self {
+        match (&mut self.0.detail, &mut other.0.detail) {
+            (Detail::Ranges(ranges), Detail::Ranges(others)) => ranges.append(others),
+            (Detail::Ranges(_), _) => return other,
+            _ => {}
         }
         self
     }

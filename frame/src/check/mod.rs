@@ -239,14 +239,3 @@ impl<R> Frame<R> {
         Report::new(findings)
     }
 }
-
-impl<R: ReadAt> Frame<R> {
-    /// Checks that the header in the file has not changed since this frame was opened.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
-        match self.read_range(0, self.header_bytes().len() as u64) {
-            Ok(now) if now == self.header_bytes() => Ok(()),
-            Err(error) if !error.is_about(FindingCode::Truncated) => Err(error),
-            _ => Err(Error::changing(None)),
-        }
-    }
-}

@@ -1,7 +1,6 @@
 //! The sources of the frames in stores.
 
 use core::fmt;
-use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -19,34 +18,22 @@ use crate::source::ReadAt;
 pub(super) const STORE_FILE: &str = "embed.b2e";
 
 /// The source of a frame in a [`Store`](crate::Store): a file, a zip file, or the compressed data of the store.
-#[derive(Debug)]
-pub struct MemberSource(Stored);
-
-#[derive(Debug)]
-enum Stored {
-    Whole(Whole),
-    #[cfg(feature = "decompress")]
-    Embedded(Box<EmbeddedFrames<Whole>>),
-}
-
-/// A file, or a zip file with its frames.
-#[derive(Debug)]
-enum Whole {
-    File(File),
-    Zip(Zip),
-}
-
-/// The source of a zip file. All frames of the store share it.
 #[derive(Clone)]
-pub(super) struct Zip(pub(super) Arc<dyn ReadAt + Send + Sync>);
+pub struct MemberSource(Arc<dyn ReadAt + Send + Sync>);
 
-impl fmt::Debug for Zip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Zip")
+impl MemberSource {
+    pub(super) fn new(source: impl ReadAt + Send + Sync + 'static) -> Self {
+        Self(Arc::new(source))
     }
 }
 
-impl ReadAt for Zip {
+impl fmt::Debug for MemberSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemberSource").finish_non_exhaustive()
+    }
+}
+
+impl ReadAt for MemberSource {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.0.read_at(buffer, offset)
     }
@@ -60,60 +47,12 @@ impl ReadAt for Zip {
     }
 }
 
-impl ReadAt for Whole {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.read_at(buffer, offset),
-            Self::Zip(zip) => zip.read_at(buffer, offset),
-        }
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        match self {
-            Self::File(file) => ReadAt::size(file),
-            Self::Zip(zip) => zip.size(),
-        }
-    }
-
-    fn modified(&self) -> Option<SystemTime> {
-        match self {
-            Self::File(file) => ReadAt::modified(file),
-            Self::Zip(zip) => zip.modified(),
-        }
-    }
-}
-
-impl ReadAt for MemberSource {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        match &self.0 {
-            Stored::Whole(whole) => whole.read_at(buffer, offset),
-            #[cfg(feature = "decompress")]
-            Stored::Embedded(frames) => frames.read_at(buffer, offset),
-        }
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        match &self.0 {
-            Stored::Whole(whole) => whole.size(),
-            #[cfg(feature = "decompress")]
-            Stored::Embedded(frames) => frames.size(),
-        }
-    }
-
-    fn modified(&self) -> Option<SystemTime> {
-        match &self.0 {
-            Stored::Whole(whole) => whole.modified(),
-            #[cfg(feature = "decompress")]
-            Stored::Embedded(frames) => frames.modified(),
-        }
-    }
-}
-
 /// Where the files of a store are.
 #[derive(Clone, Debug)]
 pub(super) enum Container {
     Folder(PathBuf),
-    Zip(Zip),
+    /// All frames share the source of the zip file.
+    Zip(MemberSource),
     /// A file `.b2e`, which is a store by itself: its data has all frames.
     Alone(PathBuf),
 }
@@ -124,11 +63,6 @@ impl Container {
         &self,
         names: impl IntoIterator<Item = String>,
     ) -> Result<Option<Frame<MemberSource>>, Error> {
-        let whole = self.whole(names)?;
-        Ok(whole.map(|frame| frame.map_reader(|reader| MemberSource(Stored::Whole(reader)))))
-    }
-
-    fn whole(&self, names: impl IntoIterator<Item = String>) -> Result<Option<Frame<Whole>>, Error> {
         for name in names {
             let found = match self {
                 Self::Folder(folder) if is_below(&name) => in_folder(&folder.join(&name))?,
@@ -146,12 +80,12 @@ impl Container {
     /// Opens the frame with a key in the data of the store; `None` if it has no such frame.
     #[cfg(feature = "decompress")]
     pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
-        let Some(embed) = self.whole([STORE_FILE.to_owned()])? else { return Ok(None) };
+        let Some(embed) = self.frame([STORE_FILE.to_owned()])? else { return Ok(None) };
         let mut frames = EmbeddedFrames::new(embed)?.without_limit();
         if !frames.select(key)? {
             return Ok(None);
         }
-        Frame::read_at(MemberSource(Stored::Embedded(Box::new(frames))), 0).map(Some)
+        Frame::read_at(MemberSource::new(frames), 0).map(Some)
     }
 }
 
@@ -160,14 +94,14 @@ fn is_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn in_folder(path: &Path) -> Result<Option<Frame<Whole>>, Error> {
+fn in_folder(path: &Path) -> Result<Option<Frame<MemberSource>>, Error> {
     if !path.is_file() && !is_sparse_frame(path) {
         return Ok(None);
     }
-    Ok(Some(Frame::open(path)?.map_reader(Whole::File)))
+    Ok(Some(Frame::open(path)?.map_reader(MemberSource::new)))
 }
 
-fn in_zip(zip: &Zip, name: &str) -> Result<Option<Frame<Whole>>, Error> {
+fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>, Error> {
     let Some(member) = zip_member(zip, name)? else { return Ok(None) };
     match member.content() {
         MemberContent::Broken(finding) => Err(Error::malformed(finding.clone())),
@@ -175,7 +109,7 @@ fn in_zip(zip: &Zip, name: &str) -> Result<Option<Frame<Whole>>, Error> {
             "the member {name} is compressed in the zip file: extract it to read its frame"
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
-            Frame::read_at(Whole::Zip(zip.clone()), member.offset()).map(Some)
+            Frame::read_at(zip.clone(), member.offset()).map(Some)
         }
     }
 }

@@ -12,13 +12,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::error::{Error, ErrorKind};
-use crate::find::member::{Container, MemberSource, STORE_FILE, Zip};
+use crate::find::member::{Container, MemberSource, STORE_FILE};
 use crate::find::zip::members_to_read;
 use crate::finding::Escaped;
 use crate::header::frame::Frame;
@@ -139,7 +138,7 @@ impl Store {
         reader: impl ReadAt + Send + Sync + 'static,
         name: impl AsRef<Path>,
     ) -> Result<Option<Self>, Error> {
-        let reader = Zip(Arc::new(reader));
+        let reader = MemberSource::new(reader);
         let members = members_to_read(&reader, |name| name == Store::FILE || table_key(name).is_some())?;
         // If several members have the same name, the last one counts, as in `zip_member`.
         let by_name: HashMap<_, _> = members.iter().map(|member| (member.name(), member)).collect();

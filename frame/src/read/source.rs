@@ -1,5 +1,6 @@
 //! Reads byte ranges of a frame.
 
+use crate::code::FindingCode;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
@@ -33,6 +34,15 @@ impl<R: ReadAt> Frame<R> {
         match self.available()? {
             available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
             // The file is long enough again by now, so a writer is at work.
+            _ => Err(Error::changing(None)),
+        }
+    }
+
+    /// Checks that the header in the file has not changed since this frame was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Error> {
+        match self.read_range(0, self.header_bytes().len() as u64) {
+            Ok(now) if now == self.header_bytes() => Ok(()),
+            Err(error) if !error.is_about(FindingCode::Truncated) => Err(error),
             _ => Err(Error::changing(None)),
         }
     }

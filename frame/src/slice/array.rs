@@ -241,7 +241,7 @@ impl<R: ReadAt> Array<R> {
         if before.is_none() {
             return Ok(());
         }
-        if self.modified() == before && self.header_is_same()? { Ok(()) } else { Err(Error::changing(None)) }
+        if self.modified() == before { self.frame.check_unchanged() } else { Err(Error::changing(None)) }
     }
 
     /// Opens the array of a frame that was opened just now.
@@ -253,11 +253,6 @@ impl<R: ReadAt> Array<R> {
 
     fn before(&self) -> Modified {
         *self.before.get_or_init(|| self.modified())
-    }
-
-    fn header_is_same(&self) -> Result<bool, Error> {
-        let header = self.frame.header_bytes();
-        Ok(self.frame.read_range(0, header.len() as u64)? == header)
     }
 
     /// When the file with the header was last written; `None` if it cannot change.

@@ -21,18 +21,19 @@ fn assert_right(frame: &[u8], data: &[u8], case: &str) {
     assert!(frame.len() <= most, "{} bytes for {}: {case}", frame.len(), data.len());
 }
 
+/// Compresses data of a kind, and asserts that its frame is right.
+fn assert_compresses(rng: &mut Rng, kind: u8, length: usize, level: u8) {
+    let data = data(rng, kind, length);
+    assert_right(&compressed(&data, level), &data, &format!("kind {kind}, {length} bytes, level {level}"));
+}
+
 #[test]
 fn compress_gives_frames_of_the_data_at_each_level() {
     let mut rng = Rng::with_seed(1);
     let lengths = (0..70).chain([127, 255, 256, 257, 1000, 1023, 1024, 4095, 16_383, 16_384, 40_000]);
     for (length, level) in lengths.flat_map(|length| (1..=22).map(move |level| (length, level))) {
         let kind = rng.u8(..KINDS);
-        let data = data(&mut rng, kind, length);
-        assert_right(
-            &compressed(&data, level),
-            &data,
-            &format!("kind {kind}, {length} bytes, level {level}"),
-        );
+        assert_compresses(&mut rng, kind, length, level);
     }
 }
 
@@ -42,12 +43,7 @@ fn compress_gives_frames_of_data_with_several_blocks() {
     for kind in 0..KINDS {
         for level in [1, 3, 4, 6, 9, 12, 13, 15, 22] {
             let length = rng.choice([BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 7]).unwrap();
-            let data = data(&mut rng, kind, length);
-            assert_right(
-                &compressed(&data, level),
-                &data,
-                &format!("kind {kind}, {length} bytes, level {level}"),
-            );
+            assert_compresses(&mut rng, kind, length, level);
         }
     }
 }
