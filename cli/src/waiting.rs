@@ -13,7 +13,7 @@ use crate::terminal::remark;
 /// How long a command waits, in all.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// After this time, the user is told for whom the command waits.
+/// After this time, the command says which process it waits for.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// The pause between two attempts.

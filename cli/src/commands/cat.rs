@@ -135,8 +135,35 @@ struct Description<'d> {
     dtype: String,
 }
 
-/// Prints a NumPy file. Its header is printed together with the first items. So if no items can be read, nothing is
-/// printed.
+/// The reason why the items were not printed, and whether some of them were.
+struct Unfinished {
+    trouble: Trouble,
+    is_begun: bool,
+}
+
+/// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can be
+/// read, nothing is printed.
+fn print_pieces<W>(
+    items: &mut Items,
+    selected: &Selected,
+    out: &mut W,
+    begin: impl Fn(&mut W) -> io::Result<()>,
+    write: impl Fn(&mut W, &[u8]) -> io::Result<()>,
+) -> Result<(), Unfinished> {
+    let mut is_begun = false;
+    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+        if !is_begun {
+            is_begun = true;
+            begin(out)?;
+        }
+        Ok::<_, Trouble>(write(out, bytes)?)
+    });
+    // An array without items has no pieces.
+    let printed = read.and_then(|()| if is_begun { Ok(()) } else { Ok(begin(out)?) });
+    printed.map_err(|trouble| Unfinished { trouble, is_begun })
+}
+
+/// Prints a NumPy file.
 fn print_npy(
     address: &Address,
     item: &Item,
@@ -144,21 +171,14 @@ fn print_npy(
     items: &mut Items,
     selected: &Selected,
 ) -> Result<(), Trouble> {
-    let mut header = Some(npy_header(&item.dtype, shape));
+    let header = npy_header(&item.dtype, shape);
     let mut stdout = io::stdout().lock();
-    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        if let Some(header) = header.take() {
-            stdout.write_all(&header)?;
-        }
-        Ok::<_, Trouble>(stdout.write_all(bytes)?)
-    });
-    read.map_err(|trouble| trouble.after_output(header.is_none(), address))?;
-    // An array without items has no pieces, so the header has not been written yet.
-    stdout.write_all(&header.unwrap_or_default())?;
+    print_pieces(items, selected, &mut stdout, |stdout| stdout.write_all(&header), Write::write_all)
+        .map_err(|Unfinished { trouble, is_begun }| trouble.after_output(is_begun, address))?;
     Ok(stdout.flush()?)
 }
 
-/// Prints comma-separated values. The names of the columns are printed together with the first items, as in `print_npy`.
+/// Prints comma-separated values.
 fn print_csv(
     address: &Address,
     item: &Item,
@@ -170,18 +190,8 @@ fn print_csv(
     let is_terminal = stdout.is_terminal();
     let mut csv = CsvWriter::new(stdout, is_terminal, &item.dtype, shape)
         .map_err(|why| Problem::new("invalid-input", why))?;
-    let mut is_begun = false;
-    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        if !is_begun {
-            csv.begin()?;
-            is_begun = true;
-        }
-        Ok::<_, Trouble>(csv.write(bytes)?)
-    });
-    read.map_err(|trouble| trouble.after_output(is_begun, address))?;
-    if !is_begun {
-        csv.begin()?;
-    }
+    print_pieces(items, selected, &mut csv, CsvWriter::begin, CsvWriter::write)
+        .map_err(|Unfinished { trouble, is_begun }| trouble.after_output(is_begun, address))?;
     Ok(csv.end()?)
 }
 
@@ -198,28 +208,18 @@ fn print_json(
         return Err(Problem::new("too-large", why).into());
     }
     let description = Description { address, shape, dtype: item.dtype.to_string() };
-    let mut start = Some([&begin(&description)[..], b",\"values\":"].concat());
+    let start = [&begin(&description)[..], b",\"values\":"].concat();
     let mut stdout = BufWriter::new(io::stdout().lock());
     let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        // The start of the object is written together with the first items. So if no items can be read, only the
-        // failure is printed.
-        if let Some(start) = start.take() {
-            values.begin(&start)?;
-        }
-        Ok::<_, Trouble>(values.write(bytes)?)
-    });
-    if let Err(trouble) = read {
-        if start.is_none() {
+    let printed =
+        print_pieces(items, selected, &mut values, |values| values.begin(&start), ValueWriter::write);
+    if let Err(Unfinished { trouble, is_begun }) = printed {
+        if is_begun {
             // A line break ends the unfinished JSON object, so that the failure is printed on a line of its own.
             stdout.write_all(b"\n")?;
             stdout.flush()?;
         }
-        return Err(trouble.after_output(start.is_none(), address));
-    }
-    // An array without items has no pieces, so the start of the object has not been written yet.
-    if let Some(start) = start {
-        values.begin(&start)?;
+        return Err(trouble.after_output(is_begun, address));
     }
     values.end()?.write_all(b"}\n")?;
     Ok(stdout.flush()?)

@@ -374,7 +374,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// The number of items in a batch, so many that the merge takes no time, and so few that they stay in the cache.
+    /// The number of items in a batch. More would not stay in the cache of the processor, and with fewer, the merges would
+    /// take longer.
     const LEN: usize = 1024;
 
     fn new(times: u64) -> Self {
