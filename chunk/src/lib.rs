@@ -73,7 +73,7 @@
 
 #[cfg(feature = "decompress")]
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 // Each module imports only from the modules above it.

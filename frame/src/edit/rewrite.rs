@@ -222,7 +222,7 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// assert_eq!(copied, 415);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + Send + 'p) -> Self {
         self.progress = Progress::new(report);
         self
     }
