@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::fs::File;
 use std::path::PathBuf;
 
-use crate::edit::locked_file::{Job, Origin};
+use crate::edit::rewrite_job::{Job, Origin};
 use crate::edit::rewritten::FrameChanges;
 use crate::error::Error;
 use crate::header::frame::Frame;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use b2nd_chunk::SpecialValue;
 
 use crate::check::Check;
-use crate::edit::attributes::{OldFrame, keep};
+use crate::edit::file_attributes::{OldFrame, keep};
 use crate::error::Error;
 use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
