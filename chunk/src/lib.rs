@@ -100,12 +100,14 @@ mod memory;
 
 #[cfg(feature = "decompress")]
 mod blosclz;
+
+#[cfg(feature = "decompress")]
+mod streams;
+
 #[cfg(feature = "compress")]
 mod compressor;
 #[cfg(feature = "decompress")]
 mod decompressor;
-#[cfg(feature = "decompress")]
-mod streams;
 
 pub use codec::Codec;
 #[cfg(feature = "compress")]
