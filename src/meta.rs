@@ -22,7 +22,7 @@ use crate::dtype::{self, Dtype};
 use crate::error::{Detail, Error, LayoutFault, out_of_range};
 use crate::geometry::{self, Dimensions, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
-use crate::marker;
+use crate::marker::FIXINT_MAX;
 use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dtype};
@@ -440,7 +440,7 @@ fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
 }
 
 fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
-    if marker::is_fixint(value) {
+    if value <= FIXINT_MAX {
         return Ok(());
     }
     Err(out_of_range(u128::from(value)).in_entry(entry))

@@ -13,6 +13,8 @@ const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 /// The entries of a metalayer. Every byte of it has been checked.
 #[derive(Debug)]
 pub(crate) struct Metalayer<'de> {
+    /// The offset of the metalayer in the input.
+    pub(crate) start: usize,
     pub(crate) layout: Layout,
     pub(crate) version: u8,
     pub(crate) ndim: u8,
@@ -67,10 +69,9 @@ impl<'de> Metalayer<'de> {
     /// an error.
     pub(crate) fn read_with_text(reader: Reader<'de>, must_end: bool) -> Result<(Self, &'de str), Error> {
         let metalayer = Self::read(reader)?;
-        let Self { layout, ndim, version, dtype, .. } = metalayer;
-        let text = dtype.map_err(|bytes| {
-            let place = Place::new(reader.position(), layout, ndim, Entry::Dtype);
-            place.add_to(TextFault::find(bytes).error()).of_version(version)
+        let text = metalayer.dtype.map_err(|bytes| {
+            let error = metalayer.place(Entry::Dtype).add_to(TextFault::find(bytes).error());
+            error.of_version(metalayer.version)
         })?;
         if must_end {
             metalayer.check_end()?;
@@ -93,6 +94,7 @@ impl<'de> Metalayer<'de> {
     #[inline(always)]
     pub(crate) fn read_as<E: ReadError>(layout: Layout, mut reader: Reader<'de>) -> Result<Self, E> {
         let mut metalayer = Self {
+            start: reader.position(),
             layout,
             version: 0,
             ndim: 0,
@@ -149,6 +151,11 @@ impl<'de> Metalayer<'de> {
         Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
     }
 
+    #[inline(always)]
+    pub(crate) fn place(&self, entry: Entry) -> Place {
+        Place::new(self.start, self.layout, self.ndim, entry)
+    }
+
     /// Whether bytes follow the metalayer.
     #[inline(always)]
     pub(crate) fn has_rest(&self) -> bool {
@@ -189,7 +196,7 @@ pub(crate) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(crate) fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
+    fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
         Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
     }
 

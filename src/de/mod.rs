@@ -22,7 +22,7 @@ use serde::forward_to_deserialize_any;
 use crate::error::{Detail, Error, LayoutFault, ValueType};
 use crate::layout::{Entry, Layout, META_FIELDS, is_meta, with_entries};
 use crate::macros::deserialize_through;
-use crate::metalayer::{Metalayer, Place};
+use crate::metalayer::Metalayer;
 use crate::wire::Reader;
 use names::{ByName, Names};
 use value::{ValueDeserializer, Vector};
@@ -212,10 +212,9 @@ impl<'de> Deserializer<'de> {
     // entries the type takes.
     #[inline(always)]
     fn read<V: Visitor<'de>>(&mut self, requested: RequestedEntries, visitor: V) -> Result<V::Value, Error> {
-        let start = self.reader;
-        match Metalayer::ordinary(start) {
+        match Metalayer::ordinary(self.reader) {
             Some(metalayer) if requested.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
-                let value = visit::<true, V>(&metalayer, start.position(), requested, visitor)?;
+                let value = visit::<true, V>(&metalayer, requested, visitor)?;
                 self.reader = metalayer.rest;
                 Ok(value)
             }
@@ -233,9 +232,8 @@ impl<'de> Deserializer<'de> {
         requested: RequestedEntries,
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let start = self.reader;
-        let metalayer = Metalayer::read(start)?;
-        let value = visit::<false, V>(&metalayer, start.position(), requested, visitor)?;
+        let metalayer = Metalayer::read(self.reader)?;
+        let value = visit::<false, V>(&metalayer, requested, visitor)?;
         if self.must_end {
             metalayer.check_end()?;
         }
@@ -312,18 +310,17 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
     }
 }
 
-/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. `start` is the offset of the
-/// metalayer in the input. If the metalayer is `ORDINARY`, the type takes the entries in order.
+/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. If the metalayer is `ORDINARY`, the
+/// type takes the entries in order.
 #[inline(always)]
 fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
-    start: usize,
     requested: RequestedEntries,
     visitor: V,
 ) -> Result<V::Value, Error> {
-    let layout = metalayer.layout;
+    let Metalayer { start, layout, .. } = *metalayer;
     let count = layout.entries().len();
-    let mut entries = EntryAccess::<ORDINARY> { metalayer, start, next: 0, is_over: false };
+    let mut entries = EntryAccess::<ORDINARY> { metalayer, next: 0, is_over: false };
     let value = match requested {
         // The visitor gets `entries` by reference. A move would copy memory right after it was written, which stalls
         // the processor.
@@ -365,8 +362,6 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
 /// Gives the entries to a visitor, in order.
 struct EntryAccess<'m, 'de, const ORDINARY: bool> {
     metalayer: &'m Metalayer<'de>,
-    /// The offset of the metalayer in the input.
-    start: usize,
     /// The position of the next entry.
     next: u8,
     /// Whether the requested type has asked for more entries than the layout has.
@@ -385,7 +380,7 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
     #[inline(always)]
     fn deserialize<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {
         let metalayer = self.metalayer;
-        let place = Place::new(self.start, metalayer.layout, metalayer.ndim, entry);
+        let place = metalayer.place(entry);
         macro_rules! deserialize_entry {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => {
                 match entry {
