@@ -145,7 +145,7 @@ impl PagePrinter {
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
         let values = self.shown_values(whole);
-        let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
+        let visit = Visit { depth: Some(CheckDepth::Frame), unowned: true, values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
             is_silent = false;
