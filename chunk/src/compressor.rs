@@ -4,13 +4,13 @@ use core::{fmt, mem};
 
 use alloc::vec::Vec;
 
-use crate::codecs::StreamEncoder;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, MAX_NBYTES, compressed_header, stored_header, typesize_byte};
 use crate::memory;
 use crate::params::{CParams, cleared_bits};
+use crate::streams::StreamEncoder;
 
 /// Data of fewer bytes is stored without compression. C-Blosc2 has the same limit.
 const MIN_NBYTES: usize = 32;

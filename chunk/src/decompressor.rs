@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use crate::blocks::{BlockTable, block_starts};
 use crate::codec::Codec;
-use crate::codecs::Decoders;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
 use crate::memory;
+use crate::streams::Decoders;
 
 /// Version 2 of the chunk's format, from Blosc 1. Its bitshuffle changes a block only if the number of items in the
 /// block is a multiple of 8.

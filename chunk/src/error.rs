@@ -226,3 +226,33 @@ impl fmt::Debug for Error {
 }
 
 impl core::error::Error for Error {}
+
+/// Wraps the error, so that `downcast` gives it back.
+///
+/// ```
+/// use std::io;
+/// use b2nd_chunk::{ChunkHeader, Error};
+///
+/// // Items of 0 bytes.
+/// let header = ChunkHeader::parse(b"\x05\x01\x02\0\x02\0\0\0\x02\0\0\0\x12\0\0\0ab").expect("a header");
+/// let error = io::Error::from(header.check().unwrap_err());
+/// assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+/// assert_eq!(error.downcast::<Error>()?.kind(), b2nd_chunk::ErrorKind::Header);
+/// # Ok::<(), io::Error>(())
+/// ```
+#[cfg(feature = "std")]
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        use std::io;
+
+        let kind = match error.kind() {
+            ErrorKind::Header | ErrorKind::Table | ErrorKind::Data => io::ErrorKind::InvalidData,
+            ErrorKind::NoBlock | ErrorKind::BufferTooSmall | ErrorKind::Params | ErrorKind::DataTooLong => {
+                io::ErrorKind::InvalidInput
+            }
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            ErrorKind::NoMemory => io::ErrorKind::OutOfMemory,
+        };
+        Self::new(kind, error)
+    }
+}

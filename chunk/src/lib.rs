@@ -73,7 +73,7 @@
 
 #[cfg(feature = "decompress")]
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "std"))]
 extern crate std;
 
 // Each module imports only from the modules above it.
@@ -100,8 +100,10 @@ mod memory;
 
 #[cfg(feature = "decompress")]
 mod blosclz;
+
 #[cfg(feature = "decompress")]
-mod codecs;
+mod streams;
+
 #[cfg(feature = "compress")]
 mod compressor;
 #[cfg(feature = "decompress")]

@@ -8,6 +8,7 @@ use core::fmt;
 /// assert_eq!(b2nd_chunk::SplitMode::Auto.to_string(), "auto");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SplitMode {
     /// Every block is split, except a shorter last block, and blocks that are not a whole number of items.
     Always,

@@ -35,7 +35,7 @@ impl HasProblem for Problem {
 #[derive(Args)]
 pub(crate) struct Wait {
     /// Fail at once if another process is changing the file; without it, wait for that process, up to 60 seconds
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_wait: bool,
 }
 

@@ -148,7 +148,7 @@ impl Error {
             {
                 error
             }
-            Ok(error) => Self::new(ErrorKind::Io, Detail::Io("read", io::Error::other(error))),
+            Ok(error) => Self::new(ErrorKind::Io, Detail::Io("read", error.into())),
             Err(reason) => Self::new(ErrorKind::Io, Detail::Io("read", reason)),
         }
     }
@@ -406,5 +406,42 @@ impl error::Error for Error {
             Detail::Layer { source, .. } => Some(source.as_ref()),
             _ => None,
         }
+    }
+}
+
+/// Wraps the error, so that the message stays whole and `downcast` gives the error back. The kind is that of the
+/// [`io_error`](Error::io_error) if there is one.
+///
+/// ```
+/// use std::io;
+/// use b2nd_frame::{Error, ErrorKind, Frame};
+///
+/// fn header_len(file: &[u8]) -> io::Result<usize> {
+///     Ok(Frame::parse(file)?.header().header_len)
+/// }
+///
+/// let error = header_len(b"\x89HDF\r\n\x1a\n").unwrap_err();
+/// assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+/// assert_eq!(error.downcast::<Error>()?.kind(), ErrorKind::Malformed);
+/// # Ok::<(), io::Error>(())
+/// ```
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Io => error.io_error().map_or(io::ErrorKind::Other, Self::kind),
+            ErrorKind::Incomplete => io::ErrorKind::UnexpectedEof,
+            ErrorKind::Malformed | ErrorKind::Decode => io::ErrorKind::InvalidData,
+            ErrorKind::Encode | ErrorKind::InvalidInput => io::ErrorKind::InvalidInput,
+            ErrorKind::Locked => io::ErrorKind::WouldBlock,
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            ErrorKind::Exists => io::ErrorKind::AlreadyExists,
+            ErrorKind::Changing
+            | ErrorKind::TooLarge
+            | ErrorKind::ArrayUnknown
+            | ErrorKind::OrderUnknown
+            // Not `Interrupted`, after which the standard library makes a call again.
+            | ErrorKind::Stopped => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
     }
 }

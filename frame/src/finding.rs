@@ -122,6 +122,7 @@ impl Finding {
     /// assert_eq!((finding.place(), finding.offset()), (Place::File, None));
     /// assert_eq!(finding.to_string(), "the number of rows is missing");
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn of_file(code: FindingCode, message: impl Into<String>) -> Self {
         Self::new(code, Place::File).text(message.into())

@@ -147,7 +147,7 @@ impl ReadAt for KnownRanges {
         {
             return bytes.as_slice().read_at(buffer, offset - start);
         }
-        Err(io::Error::other(Error::unknown(gaps(&known, offset..end))))
+        Err(Error::unknown(gaps(&known, offset..end)).into())
     }
 
     fn size(&self) -> io::Result<u64> {

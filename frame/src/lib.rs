@@ -178,8 +178,6 @@ pub use b2nd_serde;
 pub use check::check_report::{Report, Skipped, SkippedPart};
 pub use check::{Check, check};
 pub use chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace};
-pub use chunk::expansion::expansion_limit;
-pub use chunk_file::SPARSE_INDEX;
 pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity};
 pub use dump::dump_header;
 #[cfg(feature = "compress")]
@@ -191,7 +189,7 @@ pub use error::{Error, ErrorKind};
 pub use find::embedded::EmbeddedFrames;
 pub use find::member::MemberSource;
 pub use find::scan::{Scan, scan};
-pub use find::store::{Store, is_store_folder};
+pub use find::store::Store;
 pub use find::zip::{MemberContent, ZipMember, zip_member, zip_members};
 pub use finding::{Finding, Place};
 pub use header::array_header::ArrayHeader;
@@ -203,7 +201,6 @@ pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
 pub use known_ranges::KnownRanges;
 pub use read::chunks::Chunks;
-pub use read::lock::has_locks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
@@ -230,6 +227,12 @@ pub use write::frame_builder::FrameBuilder;
 pub use write::frame_writer::FrameWriter;
 #[cfg(all(feature = "compress", feature = "ndarray"))]
 pub use write::whole_array::write_array;
+/// For the command `b2nd`. These names can change in any release, as can the methods that the documentation hides.
+#[doc(hidden)]
+pub use {
+    chunk::expansion::expansion_limit, chunk_file::SPARSE_INDEX, find::store::is_store_folder,
+    read::lock::has_locks,
+};
 /// The crates of the types of items and arrays.
 #[cfg(feature = "ndarray")]
 pub use {half, ndarray, num_complex};

@@ -9,7 +9,7 @@ use crate::error::Error;
 pub(crate) const ENTRIES_BETWEEN_STOPS: u64 = 1 << 12;
 
 /// A function that receives the amount of work done.
-type OnProgress<'p> = Box<dyn FnMut(u64) -> ControlFlow<()> + 'p>;
+type OnProgress<'p> = Box<dyn FnMut(u64) -> ControlFlow<()> + Send + 'p>;
 
 /// The amount of work done, and the callback.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl fmt::Debug for Progress<'_> {
 }
 
 impl<'p> Progress<'p> {
-    pub(crate) fn new(report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+    pub(crate) fn new(report: impl FnMut(u64) -> ControlFlow<()> + Send + 'p) -> Self {
         Self { done: 0, report: Some(Box::new(report)) }
     }
 

@@ -93,7 +93,7 @@ struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=9))]
     level: Option<u8>,
     /// Filters in their order, such as shuffle, bitshuffle or `trunc_prec:10,shuffle`; none for no filter
-    #[arg(long, value_delimiter = ',', value_parser = filter, value_hint = ValueHint::Other)]
+    #[arg(long, value_delimiter = ',', value_parser = filter, value_hint = ValueHint::Other, hide_short_help = true)]
     filters: Vec<Filter>,
     /// Chunk shape [default: that of FROM, or about 4 MiB]
     #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
@@ -102,7 +102,7 @@ struct Options {
     #[arg(long, value_name = "ITEMS", value_hint = ValueHint::Other)]
     blocks: Option<Numbers<i32>>,
     /// Write a sparse frame: a directory with a file for each chunk
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     sparse: bool,
 }
 

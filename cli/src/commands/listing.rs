@@ -47,7 +47,7 @@ pub(super) struct Options {
     #[arg(long, conflicts_with_all = ["summary", "print0"])]
     pub(super) stats: bool,
     /// Show sizes as exact numbers of bytes, as --json does
-    #[arg(long, conflicts_with_all = ["json", "summary"])]
+    #[arg(long, conflicts_with_all = ["json", "summary"], hide_short_help = true)]
     bytes: bool,
     /// Sort all arrays by KEY before printing; arrays with an unknown KEY come last
     #[arg(long, value_name = "KEY", conflicts_with = "summary")]
@@ -59,7 +59,7 @@ pub(super) struct Options {
     #[arg(short, long, requires = "sort")]
     reverse: bool,
     /// Print only addresses, unescaped, each followed by a NUL byte, for `xargs -0`
-    #[arg(long, conflicts_with_all = ["json", "summary", "long"])]
+    #[arg(long, conflicts_with_all = ["json", "summary", "long"], hide_short_help = true)]
     pub(super) print0: bool,
 }
 

@@ -30,15 +30,15 @@ pub(crate) struct Paths {
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths or other addresses from FILE, one per line; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "paths")]
+    #[arg(long, value_name = "FILE", conflicts_with = "paths", hide_short_help = true)]
     files_from: Option<PathBuf>,
     /// Addresses in --files-from end with a NUL byte, as written by `find -print0` and `b2nd ls --print0`
-    #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths")]
+    #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths", hide_short_help = true)]
     null: bool,
     #[command(flatten)]
     search: Search,
     /// Number of threads [default: number of cores, at least 16; 64 if a PATH is a URL]
-    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), value_hint = ValueHint::Other)]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), value_hint = ValueHint::Other, hide_short_help = true)]
     jobs: Option<u16>,
 }
 

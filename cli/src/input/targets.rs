@@ -21,13 +21,13 @@ use crate::text;
 #[derive(Args, Default)]
 pub(crate) struct Search {
     /// In folders, visit only files with these extensions, such as b2nd,b2z
-    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other, hide_short_help = true)]
     ext: Vec<String>,
     /// Follow symbolic links in folders
-    #[arg(short = 'L', long)]
+    #[arg(short = 'L', long, hide_short_help = true)]
     follow: bool,
     /// Print results in any order, as soon as they are known; uses less memory
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) unordered: bool,
 }
 

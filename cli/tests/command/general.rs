@@ -203,6 +203,12 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
         crate::run::snapshot(&format!("help_{command}"), help);
         let example = help.split("Example").nth(1).unwrap_or_default();
         assert!(example.contains(&format!("b2nd {command}")), "{help}");
+        let short = run(&[command, "-h"]);
+        let options = text(&short.stdout)
+            .lines()
+            .filter(|line| line.trim_start().starts_with('-') && line.contains("  "))
+            .count();
+        assert!((1..=12).contains(&options), "{options} in {}", text(&short.stdout));
         let page = run(&["man", command]);
         assert_eq!(page.status.code(), Some(0));
         assert!(text(&page.stdout).contains(".SH SYNOPSIS"), "{command}");

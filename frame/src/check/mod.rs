@@ -143,7 +143,7 @@ impl<'p> Check<'p> {
     /// assert_eq!(check.run_path("tests/data/int32_3x5.b2nd").unwrap_err().kind(), ErrorKind::Stopped);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
-    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + Send + 'p) -> Self {
         self.progress = Progress::new(report);
         self
     }

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::edit::attributes::keep_attributes;
+use crate::edit::file_attributes::keep_attributes;
 use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::{Error, ErrorKind};

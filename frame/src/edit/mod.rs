@@ -1,7 +1,7 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
-pub(crate) mod attributes;
+pub(crate) mod file_attributes;
 mod table_column;
 mod writer_lock;
 
@@ -16,7 +16,7 @@ pub(crate) mod change;
 
 mod rewritten;
 
-mod locked_file;
+mod rewrite_job;
 
 pub(crate) mod rewrite;
 

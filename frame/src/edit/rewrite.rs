@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::fs::File;
 use std::path::PathBuf;
 
-use crate::edit::locked_file::{Job, Origin};
+use crate::edit::rewrite_job::{Job, Origin};
 use crate::edit::rewritten::FrameChanges;
 use crate::error::Error;
 use crate::header::frame::Frame;
@@ -222,7 +222,7 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// assert_eq!(copied, 415);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + Send + 'p) -> Self {
         self.progress = Progress::new(report);
         self
     }

@@ -167,7 +167,7 @@ fn too_much() -> Error {
 
 impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.read_data(buffer, offset).map_err(io::Error::other)
+        self.read_data(buffer, offset).map_err(io::Error::from)
     }
 
     fn size(&self) -> io::Result<u64> {

@@ -4,6 +4,7 @@ use std::io;
 
 use memchr::memmem;
 
+use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, START_LEN, Start};
 use crate::source::{ReadAt, read_up_to};
@@ -41,7 +42,7 @@ const MANY: u64 = 1 << 26;
 ///     let shape = frame.array().ok().flatten().map(|array| array.shape().to_vec());
 ///     println!("byte {}: {shape:?}", frame.offset());
 /// }
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn scan<R: ReadAt>(reader: R) -> Scan<R> {
     Scan { reader, window: Vec::new(), start: 0, position: 0, wasted: 0, is_done: false }
@@ -56,7 +57,7 @@ pub fn scan<R: ReadAt>(reader: R) -> Scan<R> {
 ///
 /// let first = scan(File::open("tests/data/tree.b2z")?).next().expect("a frame")?;
 /// assert!(first.offset() > 0);
-/// # Ok::<(), std::io::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Scan<R> {
@@ -72,16 +73,16 @@ pub struct Scan<R> {
 }
 
 impl<R: ReadAt> Iterator for Scan<R> {
-    type Item = io::Result<Frame<()>>;
+    type Item = Result<Frame<()>, Error>;
 
-    fn next(&mut self) -> Option<io::Result<Frame<()>>> {
+    fn next(&mut self) -> Option<Result<Frame<()>, Error>> {
         while !self.is_done {
             match self.step() {
                 Ok(None) => {}
                 Ok(Some(frame)) => return Some(Ok(frame)),
                 Err(error) => {
                     self.is_done = true;
-                    return Some(Err(error));
+                    return Some(Err(Error::reading(error)));
                 }
             }
         }

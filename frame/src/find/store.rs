@@ -62,9 +62,11 @@ pub struct Store {
 impl Store {
     /// The name of the file that determines the kind of a store. It is in the folder or zip file of the store, and its
     /// data can hold small arrays of the store.
+    #[doc(hidden)]
     pub const FILE: &'static str = STORE_FILE;
 
     /// The name of the file that marks a folder as a table. It is in that folder.
+    #[doc(hidden)]
     pub const TABLE_FILE: &'static str = "_meta.b2f";
 
     /// Opens a store by the path of its folder, zip file or frame; `None` if it is not a store.
@@ -332,6 +334,7 @@ impl Store {
 
     /// The keys of the members that are remote stores. The content of a remote store is not in this store: a reader
     /// must fetch it.
+    #[doc(hidden)]
     #[must_use]
     pub fn mounts(&self) -> &[String] {
         &self.mounts
@@ -348,6 +351,7 @@ impl Store {
     /// assert!(store.remote_schema().expect("a schema").contains(r#""name": "half""#));
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn remote_schema(&self) -> Option<&str> {
         self.remote_schema.as_deref()
@@ -361,6 +365,7 @@ impl Store {
     ///
     /// assert!(Store::file_names("/group/large").any(|name| name == "group/large.b2nd"));
     /// ```
+    #[doc(hidden)]
     pub fn file_names(key: &str) -> impl Iterator<Item = String> {
         let stem = key.trim_start_matches('/').to_owned();
         EXTENSIONS.iter().map(move |extension| format!("{stem}{extension}"))
@@ -376,6 +381,7 @@ impl Store {
     /// assert!(store.is_part("embed.b2e") && !store.is_part("group/large.b2nd"));
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn is_part(&self, name: &str) -> bool {
         let is_in_table = || is_in_table(&self.tables, &format!("/{name}"));

@@ -9,7 +9,7 @@ use std::time::Instant;
 use b2nd_chunk::SpecialValue;
 
 use crate::check::Check;
-use crate::edit::attributes::{OldFrame, keep};
+use crate::edit::file_attributes::{OldFrame, keep};
 use crate::error::Error;
 use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
@@ -78,6 +78,7 @@ pub struct Salvage<'p, R = File> {
 // Not a `SpecialValue`, because two of its variants cannot be used here: `Value` needs an item, and for
 // `Uninitialized`, python-blosc2 returns the content of uninitialized memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fill {
     /// Zero.
     #[default]
@@ -186,7 +187,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
 
     /// Sets a progress callback. The callback receives the total size of the chunks saved so far, and can stop the
     /// salvage, as with [`Rewrite::on_progress`](crate::Rewrite::on_progress).
-    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + 'p) -> Self {
+    pub fn on_progress(mut self, report: impl FnMut(u64) -> ControlFlow<()> + Send + 'p) -> Self {
         self.file.progress = Progress::new(report);
         self
     }

@@ -16,7 +16,9 @@ use crate::frames::{
 #[cfg(target_os = "linux")]
 use crate::reads;
 use crate::{findings, index_start, opened};
-use b2nd_frame::{Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, Place, Severity, check};
+use b2nd_frame::{
+    Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame, Place, Rewrite, Salvage, Severity, check,
+};
 use b2nd_lab::{corpus, data, frame_of, offset_field};
 
 fn errors(findings: &[Finding]) -> Vec<FindingCode> {
@@ -24,6 +26,15 @@ fn errors(findings: &[Finding]) -> Vec<FindingCode> {
 }
 
 #[cfg(target_os = "linux")]
+fn is_sendable<T: Send>() {}
+
+#[test]
+fn the_work_on_a_frame_can_be_sent_to_another_thread() {
+    is_sendable::<Check<'_>>();
+    is_sendable::<Rewrite<'_>>();
+    is_sendable::<Salvage<'_>>();
+}
+
 #[test]
 fn a_small_file_is_read_twice() {
     let path = data().join("peers/two_filters.b2nd");

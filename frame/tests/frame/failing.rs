@@ -273,7 +273,7 @@ fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
     // A header begins just before the end of the first read.
     let frame = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let file = [&vec![0; 65_536 - 100], &frame[..], &frame].concat();
-    let offsets = |file: &mut dyn File| -> io::Result<Vec<u64>> {
+    let offsets = |file: &mut dyn File| -> Result<Vec<u64>, Error> {
         let mut scan = scan(file);
         let mut offsets = Vec::new();
         while let Some(frame) = scan.next() {
@@ -296,7 +296,7 @@ fn an_error_of_the_reader_comes_back_from_a_scan_and_from_a_zip_file() {
                 assert_eq!(found, [start, start + frame.len() as u64]);
                 break;
             }
-            Err(error) => assert_eq!(error.kind(), io::ErrorKind::TimedOut),
+            Err(error) => assert_eq!(error.io_error().map(io::Error::kind), Some(io::ErrorKind::TimedOut)),
         }
     }
 }

@@ -290,7 +290,7 @@ fn a_chunk_that_changes_before_it_is_moved_is_heard_and_nothing_is_left() {
     };
     for (change, kind) in [
         // First, the chunk claims more bytes than its file has. Then the chunk and its file are longer than before.
-        (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &dyn Fn(), ErrorKind::Changing),
+        (&(|| fs::write(&chunk, &other(200)[..100]).unwrap()) as &(dyn Fn() + Sync), ErrorKind::Changing),
         (&|| fs::write(&chunk, other(length + 8)).unwrap(), ErrorKind::Changing),
         // The files of two chunks are swapped. The chunks have different lengths, but the sum of the lengths stays the
         // same.
