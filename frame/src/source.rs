@@ -71,7 +71,7 @@ pub trait ReadAt {
 /// The number of bytes that a connection transfers during a round trip of 30 ms, if it transfers 140 Mbit/s.
 ///
 /// The time to the first byte of an object store is 10 to 100 ms, and connections of laptops and virtual machines have 50 to
-/// 1000 Mbit/s. A [`SlicePlan`](crate::SlicePlan) uses this number.
+/// 1000 Mbit/s. A `SlicePlan` uses this number.
 pub const BYTES_PER_ROUND_TRIP: u64 = 1 << 19;
 
 impl ReadAt for File {
