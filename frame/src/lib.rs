@@ -129,6 +129,8 @@ mod error;
 
 mod progress;
 
+mod queue;
+
 mod chunk_file;
 
 mod source;
@@ -206,8 +208,8 @@ pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
 pub use slice::array::Array;
-#[cfg(feature = "ndarray")]
-pub use slice::ndarray_items::Item;
+#[cfg(feature = "decompress")]
+pub use slice::item::Item;
 #[cfg(feature = "decompress")]
 pub use slice::pieces::Pieces;
 #[cfg(feature = "decompress")]
