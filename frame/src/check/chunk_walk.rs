@@ -92,12 +92,14 @@ fn walk<R: ReadAt>(
             let chunk = scan.take(&mut chunks, &entry)?;
             // What is found about a chunk passes the queue, so that the order is that of the chunks.
             if let Some(chunk) = chunk.filter(ReadChunk::has_more) {
+                while waiting + chunk.data.len() > MAX_WAITING
+                    && let Some(checked) = queue.next()?
+                {
+                    waiting -= checked.report(&mut findings);
+                }
                 waiting += chunk.data.len();
-                let mut checked = queue.push(chunk)?;
-                while let Some(chunk) = checked.take() {
-                    waiting -= chunk.nbytes;
-                    chunk.report(&mut findings);
-                    checked = if waiting > MAX_WAITING { queue.next()? } else { None };
+                if let Some(checked) = queue.push(chunk)? {
+                    waiting -= checked.report(&mut findings);
                 }
             }
             if scan.is_over {
@@ -151,7 +153,7 @@ impl ReadChunk {
         !self.findings.is_empty() || self.skipped.is_some() || self.header.is_some()
     }
 
-    /// Adds the reason why the chunk was not decompressed.
+    /// Adds the reason why the chunk could not be decompressed.
     fn add(&mut self, why: NotDecompressed) {
         match why {
             NotDecompressed::Damaged(why) => self.findings.push(damaged(&self.entry, &why)),
@@ -190,11 +192,13 @@ struct CheckedChunk {
 }
 
 impl CheckedChunk {
-    fn report(self, findings: &mut ChunkFindings) {
+    /// Adds the findings to those of all chunks, and returns the number of bytes that are no longer in the queue.
+    fn report(self, findings: &mut ChunkFindings) -> usize {
         findings.extend(self.findings);
         if let Some(why) = self.skipped {
             findings.not_decompressed(&self.entry, &why);
         }
+        self.nbytes
     }
 }
 

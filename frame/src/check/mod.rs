@@ -127,7 +127,7 @@ impl<'p> Check<'p> {
 
     /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
     /// calling thread is one of them, and only it reads the file. The report does not depend on the number of threads.
-    /// Each thread needs memory for two chunks.
+    /// Up to two stored chunks for each thread are in memory, but at most 64 MiB and one chunk in all.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth};

@@ -147,7 +147,8 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
-    ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks have more bytes than the
+    ///   frame, or if two of them have the same file.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
