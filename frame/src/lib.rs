@@ -220,7 +220,7 @@ pub use slice::rows::Rows;
 pub use slice::slice_reader::Slice;
 #[cfg(feature = "decompress")]
 pub use slice::subscripts::Subscripts;
-pub use source::{ReadAt, Seekable};
+pub use source::{BYTES_PER_ROUND_TRIP, ReadAt, Seekable};
 pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
 #[cfg(feature = "compress")]
 pub use write::array_writer::ArrayWriter;

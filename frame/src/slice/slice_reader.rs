@@ -170,7 +170,8 @@ impl<R: ReadAt> Slice<'_, R> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.check_unchanged()?;
-        let mut waves = Waves::new(Arc::clone(selection), WaveLimits::FILE);
+        let limits = WaveLimits::of(frame.reader());
+        let mut waves = Waves::new(Arc::clone(selection), limits);
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
@@ -193,17 +194,9 @@ impl<R: ReadAt> Frame<R> {
 
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
-        let (mut answers, mut lacking) = (Vec::new(), None);
-        for request in waves.requests() {
-            match self.read_request(request) {
-                Ok(answer) => answers.push(answer.ok_or_else(|| waves.missing(request))?),
-                Err(error) if !error.ranges().is_empty() => {
-                    lacking = lacking.into_iter().chain([error]).reduce(Error::and);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        lacking.map_or(Ok(answers), Err)
+        let requests = waves.requests().iter();
+        self.read_ahead(requests.clone().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;
+        requests.map(|of| self.read_request(of)?.ok_or_else(|| waves.missing(of))).collect()
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.

@@ -594,6 +594,30 @@ mod from_ndarray {
     }
 
     #[test]
+    fn write_array_and_read_array_take_raw_bytes_for_a_long_double() {
+        let folder = tempfile::tempdir().unwrap();
+        let items = ndarray::arr1(&[[1_u8; 16], [2; 16], [3; 16]]);
+        let shapes = Shapes { shape: &[3], chunkshape: &[2], blockshape: &[2] };
+        let builder = || FrameBuilder::new(Meta::new(shapes, "<f16").unwrap());
+        let written = builder().write_array(folder.path().join("a.b2nd"), items.view());
+        let array = written.and_then(Array::new).unwrap();
+        assert_eq!(array.whole().read_array::<[u8; 16]>().unwrap(), items.clone().into_dyn());
+        let error = array.whole().read_array::<f64>().unwrap_err();
+        assert_eq!(error.to_string(), "items of dtype <f16 cannot be read as f64; use [u8; 16]");
+    }
+
+    #[test]
+    fn write_array_of_a_builder_names_both_shapes_if_they_differ() {
+        let folder = tempfile::tempdir().unwrap();
+        let numbers = ndarray::Array::<i32, _>::zeros((2, 3));
+        let path = folder.path().join("a.b2nd");
+        let error = builder("<i4").write_array(&path, numbers.view()).unwrap_err();
+        let expected = "the metalayer has shape [50, 70], but the array has shape [2, 3]";
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::InvalidInput, expected.into()));
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn an_array_of_another_type_or_shape_is_refused() {
         let mut writer = in_memory(builder("<i4"));
         let says = |error: Error| (error.kind(), error.to_string());
