@@ -37,6 +37,8 @@ pub(crate) struct Visit<'p> {
     pub(crate) scan: bool,
     /// The depth of a check. `None` means that only headers are checked.
     pub(crate) depth: Option<CheckDepth>,
+    /// The number of threads that decompress the data of one frame for a check.
+    pub(crate) threads: usize,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
     /// Count the bytes that belong to no chunk too, unless that takes more than [`MOST_HEADERS`] reads, or reads of an
@@ -246,7 +248,7 @@ impl Visit<'_> {
     where
         Self: 'c,
     {
-        Check::new(depth).on_progress(move |chunks| {
+        Check::new(depth).threads(self.threads).on_progress(move |chunks| {
             // While the chunk index is read, `chunks` is 0, because no chunk has been checked.
             self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())

@@ -74,9 +74,14 @@ impl Lookahead {
     // longer than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
+    /// The kept bytes from `start` on.
+    fn from(&self, start: u64) -> &[u8] {
+        let from = start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| self.bytes.get(from..)).unwrap_or_default()
+    }
+
     fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
-        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
-        self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
+        self.from(start).get(..usize::try_from(length).ok()?)
     }
 
     /// The number of bytes to read at `start`, if `length` bytes are requested.
@@ -488,7 +493,9 @@ impl<R: ReadAt> Chunks<'_, R> {
         }
         let ahead = if self.announced.is_empty() { self.lookahead.length(start, length) } else { length };
         let longest = ahead.min(self.end().saturating_sub(start));
-        let bytes = self.frame.read_range(start, longest)?;
+        let mut bytes = self.lookahead.from(start).to_vec();
+        let known = bytes.len() as u64;
+        bytes.append(&mut self.frame.read_range(start + known, longest - known)?);
         // Do not keep this many bytes: copying them takes longer than a separate read of the next header.
         if length > Lookahead::LEN {
             return Ok(bytes);

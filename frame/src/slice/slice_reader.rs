@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::queue::MAX_THREADS;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::subscripts::{Subscript, Subscripts};
-use crate::slice::threads::{MAX_THREADS, in_threads};
+use crate::slice::threads::in_threads;
 use crate::slice::waves::{Request, WaveLimits, Waves};
 use crate::source::ReadAt;
 
@@ -22,10 +23,9 @@ use crate::source::ReadAt;
 /// use b2nd_frame::Array;
 ///
 /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-/// let mut items = [0; 24];
+/// let mut items = [0_i32; 6];
 /// array.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
-/// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
-/// assert!(items.eq([7, 8, 9, 12, 13, 14]));
+/// assert_eq!(items, [7, 8, 9, 12, 13, 14]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Debug)]
@@ -147,7 +147,8 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
-    ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks have more bytes than the
+    ///   frame, or if two of them have the same file.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
@@ -158,25 +159,6 @@ impl<R: ReadAt> Slice<'_, R> {
         let mut items = zeroed(selection.nbytes)?;
         self.fill(&selection, &mut items, true)?;
         Ok(items)
-    }
-
-    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error, the content of the
-    /// buffer is not specified.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
-    /// another length.
-    pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
-        let selection = self.selection()?;
-        selection.check_forward()?;
-        if selection.nbytes != items.len() {
-            let (nbytes, found) = (selection.nbytes, items.len());
-            return Err(Error::invalid_input(format_args!(
-                "the slice has {nbytes} bytes, but the buffer {found}"
-            )));
-        }
-        self.fill(&selection, items, false)
     }
 
     pub(super) fn fill(
