@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_serde::geometry::Chunk;
 
 use crate::chunk::chunk_rules::{missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
@@ -15,7 +14,8 @@ use crate::error::Error;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
-use crate::slice::opened::{CACHE_LEN, ChunkStart, Opened};
+use crate::slice::opened::{CACHE_LEN, ChunkLayout, ChunkStart, Opened};
+use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 use crate::slice::window::Window;
@@ -74,7 +74,7 @@ pub(super) struct Waves {
     /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
     /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.reads_whole` is false.
     starts: Vec<u64>,
-    /// The index of the next chunk among the chunks with items of the slice.
+    /// The part of the next chunk, as in [`Selection::chunks_from`].
     next: usize,
     /// Chunks whose header is known, but not yet all bytes that the slice needs.
     open_chunks: VecDeque<OpenChunk>,
@@ -87,7 +87,7 @@ pub(super) struct Waves {
 #[derive(Clone, Copy)]
 struct StoredChunk {
     entry: ChunkEntry,
-    /// The index of the chunk among the chunks with items of the slice.
+    /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
 }
 
@@ -246,7 +246,8 @@ impl Waves {
         if header.special.is_some() {
             let value = start.get(header.header_len..).unwrap_or_default().to_vec();
             let (found, typesize) = (value.len(), self.opened().typesize);
-            if found != typesize {
+            // In a super-chunk, the typesize need not be the size of the items.
+            if found != typesize && matches!(self.opened().layout, ChunkLayout::Grid(_)) {
                 let why = format!("repeats a value of {found} bytes, but items have {typesize}");
                 return Err(Error::malformed(wrong(&entry, &why)));
             }
@@ -352,7 +353,7 @@ impl Waves {
         let index_at = index_start(&opened.header);
         let Some((index, first)) = opened.index() else { return self.plan_index() };
         let mut weight = 0;
-        for chunk in selection.chunks_from(self.next) {
+        for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             if number >= index.len() {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
@@ -368,14 +369,14 @@ impl Waves {
             }
             let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
             let entry = index.entry(number, bytes, &opened.header);
-            let part = self.next;
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
                     self.first_len(&entry, place, &chunk).min(index_at.saturating_sub(place))
                 }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
-                    let value = one_item(special, opened.typesize).map_err(|why| unread(&entry, &why))?;
+                    let value =
+                        one_item(special, opened.special_size()).map_err(|why| unread(&entry, &why))?;
                     receive(CopyTask { entry, part, data: TaskData::Value(value) })?;
                     0
                 }
@@ -397,7 +398,7 @@ impl Waves {
                     self.plan(Purpose::Start(chunk, None), &entry, range);
                 }
             }
-            self.next += 1;
+            self.next = part.saturating_add(1);
         }
         Ok(())
     }
@@ -415,15 +416,14 @@ impl Waves {
     }
 
     /// The number of bytes of the first read of a chunk in the frame.
-    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
+    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>) -> u64 {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
         // `longest` is the largest stored size of the chunk: data that does not compress is stored uncompressed, after
         // the chunk header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
         let stored = next.map_or(u64::MAX, |next| (next - place).min(longest));
         let is_short = stored <= self.limits.gap;
-        let is_needed =
-            || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
+        let is_needed = || stored <= self.limits.wave && chunk.is_whole();
         // Read the whole chunk at once if it is short, or if it fits in a wave and the slice needs all its blocks. But
         // read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk, and
         // in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
@@ -437,7 +437,7 @@ impl Waves {
         let selection = Arc::clone(&self.selection);
         let opened = &*selection.opened;
         let (mut length, mut last, mut is_planned) = (0, None, false);
-        for chunk in selection.chunks_from(self.next) {
+        for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number() / index.page_len();
             if last == Some(number) {
                 continue;
