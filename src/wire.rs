@@ -215,13 +215,16 @@ impl<'de> Reader<'de> {
     /// Reads `ndim`.
     #[inline(always)]
     pub(crate) fn ndim<E: ReadError>(&mut self) -> Result<u8, E> {
-        let mut after = *self;
-        let ndim = after.fixint()?;
-        if usize::from(ndim) > MAX_NDIM {
-            return Err(E::new(|| self.error(Detail::OutOfRange(u128::from(ndim).into()))));
+        match self.rest {
+            [ndim, rest @ ..] if usize::from(*ndim) <= MAX_NDIM => {
+                self.rest = rest;
+                Ok(*ndim)
+            }
+            [ndim @ ..=FIXINT_MAX, ..] => {
+                Err(E::new(|| self.error(Detail::OutOfRange(u128::from(*ndim).into()))))
+            }
+            _ => Err(E::new(|| self.no_value(0, 0, 1))),
         }
-        *self = after;
-        Ok(ndim)
     }
 
     /// Reads a whole dimension vector. The flag tells whether one of its integers is negative.

@@ -30,11 +30,11 @@ enum Request {
 }
 
 impl Request {
-    /// Checks that an integer, or a dtype as text, can be passed to the type.
+    /// Checks that the type can take a single value: an integer, or a dtype as text.
     // A type that cannot be written in a place must not be readable from it either. Otherwise a float could be read from
     // an integer, a `char` from a one-letter dtype, and an enum could read the version as the number of a variant.
     #[inline(always)]
-    fn check_takes_one(&self, place: Place) -> Result<(), Error> {
+    fn check_single_value(&self, place: Place) -> Result<(), Error> {
         match self {
             Self::Float => rejected(ValueType::Float, place),
             Self::Char => rejected(ValueType::Char, place),
@@ -59,7 +59,7 @@ fn rejected<T>(found: ValueType, place: Place) -> Result<T, Error> {
 impl<'de> Value<'de> for u8 {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
-        request.check_takes_one(place)?;
+        request.check_single_value(place)?;
         visitor.visit_u8(self)
     }
 }
@@ -81,14 +81,12 @@ macro_rules! dimension {
                 visitor: V,
                 place: Place,
             ) -> Result<V::Value, Error> {
+                request.check_single_value(place)?;
                 match request {
                     Request::Unsigned if ORDINARY || self.0 >= 0 => {
                         visitor.$unsigned(<$natural>::from_ne_bytes(self.0.to_ne_bytes()))
                     }
-                    _ => {
-                        request.check_takes_one(place)?;
-                        visitor.$signed(self.0)
-                    }
+                    _ => visitor.$signed(self.0),
                 }
             }
         }
@@ -108,7 +106,7 @@ impl<'de> Value<'de> for Text<'de> {
             }
             Request::Enum => visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self, place)?)),
             _ => {
-                request.check_takes_one(place)?;
+                request.check_single_value(place)?;
                 visitor.visit_borrowed_str(utf8(self, place)?)
             }
         }

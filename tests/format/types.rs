@@ -359,6 +359,16 @@ fn to_vec_with_layout_writes_this_layout() {
 
 #[cfg(feature = "std")]
 #[test]
+fn from_reader_reads_a_long_dtype() {
+    let value = (0, 1, [6_u64], [4_u32], [2_u32], 0, "x".repeat(5_000));
+    let bytes = to_vec(&value).unwrap();
+    let read: (u8, u8, [u64; 1], [u32; 1], [u32; 1], u8, String) =
+        b2nd_serde::from_reader(&bytes[..]).unwrap();
+    assert_eq!(read, value);
+}
+
+#[cfg(feature = "std")]
+#[test]
 fn from_reader_reads_what_to_writer_writes() {
     let mut file = Vec::new();
     b2nd_serde::to_writer(&mut file, &seven()).unwrap();
