@@ -8,7 +8,7 @@ const ROWS = 100;
 const COLUMNS = 20;
 
 export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
-    const fields = fieldsOf(array);
+    const fields = useMemo(() => fieldsOf(array), [array]);
     // One dimension goes down the page; so do the items of a struct, whose fields are the columns.
     const isList = fields !== null || !mapping.includes("y");
     const listed = useMemo(() => (fields ? mapping.map((axis) => (axis === "y" ? 0 : axis)) : mapping), [fields, mapping]);

@@ -25,3 +25,8 @@ markup.schunk.vlmeta["note"] = "<img src=x onerror=alert(1)><b>bold</b>"
 # A smooth picture with more items along x than a picture has.
 wave = np.round(np.sin(np.arange(3000) / 90) * np.cos(np.arange(60)[:, None] / 10) * 20).astype("i1")
 blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000), blocks=(20, 250), cparams={"codec": blosc2.Codec.ZSTD, "clevel": 9})
+
+# A codec that only a plugin decompresses.
+smooth = np.sin(np.arange(32 * 32) / 100).reshape(32, 32).astype("f4")
+lossy = {"codec": blosc2.Codec.ZFP_RATE, "codec_meta": 37, "filters": [blosc2.Filter.NOFILTER]}
+blosc2.asarray(smooth, urlpath=str(here / "zfp.b2nd"), mode="w", cparams=lossy)
