@@ -1,6 +1,6 @@
 """Measures this project against other programs and against bare system calls.
 
-    sections.py metalayer|ls|slices|rows|chunks|decompress|compress|levels|write [--quick]
+    sections.py metalayer|ls|slices|small|rows|chunks|decompress|compress|levels|write [--quick]
 
 Prints the section of this benchmark for lab/results/benchmarks.md. The contenders take turns in each round. The result of a contender is
 the 10th percentile of its times. Neither other programs on the machine nor a single lucky measurement affects it.
@@ -23,8 +23,8 @@ import numpy as np
 
 from shared import table
 
-names = ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_ROWS", "B2ND_DECOMPRESS", "B2ND_COMPRESS")
-B2ND, BARE, METALAYER, SLICES, ROWS_PROGRAM, DECOMPRESS, COMPRESS = (os.environ[name] for name in names)
+names = ("B2ND", "B2ND_BARE", "B2ND_METALAYER", "B2ND_SLICES", "B2ND_SMALL_SLICES", "B2ND_ROWS", "B2ND_DECOMPRESS", "B2ND_COMPRESS")
+B2ND, BARE, METALAYER, SLICES, SMALL_SLICES, ROWS_PROGRAM, DECOMPRESS, COMPRESS = (os.environ[name] for name in names)
 IS_QUICK = "--quick" in sys.argv
 MEBIBYTE = 1 << 20
 
@@ -411,6 +411,98 @@ def peak_on_cube(scratch, length, before, after):
     return peak(B2ND, *before, path, *after)
 
 
+# Small slices.
+
+# The goals: the highest ratio of our time to that of python-blosc2, and the lowest speed of two threads with one array.
+SMALL_GOAL, SHARED_GOAL = 1.1, 0.9
+
+SMALL_TEXT = """\
+## Small slices
+
+`lab/run benchmarks small`: 1,000 random slices of an open array, in the page cache, into one buffer: `read_into` and `get_slice_numpy`,
+each with one thread. The array has (4096, 4096) items in chunks of (512, 512) and blocks of (64, 64), compressed by python-blosc2 at
+level 5. The times are processor time.
+
+"""
+
+SHARED_TEXT = """
+Two threads with 1,000 slices each: their speed with one shared `Array`, to their speed with an `Array` for each of them.
+
+"""
+
+BYTES_TEXT = """
+The bytes that are read for an item of an array that was just opened, and then for items near it. Each slice also compares the header
+with the file, before and after it reads.
+
+"""
+
+
+class SmallSlices:
+    """The Rust program of small slices. It runs until it is closed."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([SMALL_SLICES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def answer(self, how, path, slices):
+        print(how, path, slices, sep="\t", file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().split()
+
+    def seconds(self, how, path, slices):
+        return float(self.answer(how, path, slices)[0])
+
+
+def write_slices(path, corners, side):
+    """Writes a file with the ranges of slices."""
+    lines = ("\t".join(f"{start}:{start + side}" for start in corner) for corner in corners)
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+def small(scratch):
+    rounds, length = (1, 512) if IS_QUICK else (41, 4096)
+    rng = np.random.default_rng(1)
+    items = np.round(np.cumsum(rng.normal(size=(length, length)), -1), 2)
+    program, rows, shared, nbytes = SmallSlices(), [], [], []
+    for codec in ("LZ4", "BLOSCLZ", "ZSTD"):
+        for dtype in ("f4", "i2"):
+            path = str(scratch / f"{codec}_{dtype}.b2nd")
+            shapes = {"chunks": (512, 512), "blocks": (64, 64)}
+            cparams = {"codec": getattr(blosc2.Codec, codec), "clevel": 5}
+            blosc2.asarray(items.astype(dtype), urlpath=path, cparams=cparams, **shapes)
+            array = blosc2.open(path, mode="r", dparams={"nthreads": 1})
+            for side in (1, 64):
+                corners = rng.integers(0, length - side + 1, (1000, 2)).tolist()
+                few = write_slices(scratch / "few", corners, side)
+                many = write_slices(scratch / "many", corners * 2, side)
+                buffer, ends = np.empty((side, side), dtype), [[start + side for start in corner] for corner in corners]
+
+                def theirs():
+                    start = time.process_time()
+                    for corner, end in zip(corners, ends):
+                        array.get_slice_numpy(buffer, (corner, end))
+                    return time.process_time() - start
+
+                total = 0
+                for corner, end in zip(corners, ends):
+                    array.get_slice_numpy(buffer, (corner, end))
+                    total += int(buffer.view("u1").sum(dtype="u8"))
+                assert program.answer("sum", path, few) == [str(total)], path
+                contenders = [(["ours"], lambda: [[program.seconds("one", path, few)]]), (["theirs"], lambda: [[theirs()]])]
+                times = take_turns(contenders, rounds)
+                name = f"{codec}, {dtype}", "one item" if side == 1 else "64 x 64"
+                us = f"{times['ours'] * 1e3:.1f} / {times['theirs'] * 1e3:.1f}"
+                rows.append((*name, f"at most {SMALL_GOAL}", ratio(times["ours"], times["theirs"], SMALL_GOAL), us))
+                contenders = [([how], lambda how=how: [[program.seconds(how, path, many)]]) for how in ("shared", "apart")]
+                times = take_turns(contenders, rounds)
+                shared.append((*name, f"at least {SHARED_GOAL}", at_least(times["apart"] / times["shared"], SHARED_GOAL, 2)))
+            corners = [(10, 10), (10, 10), (10, 11), (10, 100), (10, 100)]
+            nbytes.append((f"{codec}, {dtype}", *program.answer("bytes", path, write_slices(scratch / "near", corners, 1))))
+    page = SMALL_TEXT + table("array | slice | goal: | ratio: | µs of ours / theirs:", rows)
+    page += SHARED_TEXT + table("array | slice | goal: | ratio:", shared)
+    page += BYTES_TEXT + table("array | the first item: | again: | the next item: | an item of the next block: | again:", nbytes)
+    return page + conditions("numpy")
+
+
 # Rows.
 
 # The contenders of benches/src/rows.rs, in its order.
@@ -765,6 +857,7 @@ sections = {
     "metalayer": metalayer,
     "ls": ls,
     "slices": slices,
+    "small": small,
     "rows": rows,
     "chunks": chunks,
     "decompress": decompress,

@@ -16,7 +16,7 @@ fn range(text: &str) -> Range<u64> {
 }
 
 fn main() {
-    let mut buffer = Vec::new();
+    let mut buffer = Vec::<u8>::new();
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("a line");
         let parts: Vec<&str> = line.split('\t').collect();

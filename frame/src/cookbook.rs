@@ -20,7 +20,7 @@
 //! [each byte](#the-meaning-of-each-byte).
 //!
 //! The folder `examples` has whole programs. Some of them read a slice into an array of the crate ndarray, read rows
-//! into structs, or write an array. Others list a folder, find the chunks in an HDF5 file, or ask a web server for the
+//! into structs, or write an array. Others list a folder, read a dataset of an HDF5 file, or ask a web server for the
 //! first 512 bytes of each file.
 //!
 //! # A slice, or the whole array

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
-use crate::source::ReadAt;
+use crate::source::{BYTES_PER_ROUND_TRIP, ReadAt};
 
 /// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
 ///
@@ -15,8 +15,7 @@ use crate::source::ReadAt;
 /// ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip files and
 /// stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of the ranges.
 ///
-/// Each call begins again. A slice names at most about 1 MiB of ranges at a time, so for slices of many MiB, a
-/// `SlicePlan` is faster.
+/// Each call begins again, so for slices of more than 64 MiB, a `SlicePlan` is faster.
 ///
 /// ```
 /// # #[cfg(feature = "decompress")] {
@@ -153,6 +152,18 @@ impl ReadAt for KnownRanges {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.size)
+    }
+
+    fn bytes_per_round_trip(&self) -> u64 {
+        BYTES_PER_ROUND_TRIP
+    }
+
+    /// The error has the parts of the ranges that are not known.
+    fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        let known = self.known();
+        let clamped = ranges.iter().map(|range| range.start..range.end.min(self.size));
+        let unknown: Vec<_> = clamped.flat_map(|range| gaps(&known, range)).collect();
+        if unknown.is_empty() { Ok(()) } else { Err(io::Error::other(Error::unknown(unknown))) }
     }
 }
 

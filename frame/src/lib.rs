@@ -62,7 +62,7 @@
 //! |---|---|
 //! | shape, chunk shape, block shape and dtype | [`Frame::array`] |
 //! | the class with which python-blosc2 opens the frame | [`Frame::kind`] |
-//! | the items of a slice, decompressed | `Array::open`, then `Array::slice` or `Array::whole`, then `read`, `read_array`, `read_as` or `read_rows` |
+//! | the items of a slice, decompressed | `Array::open`, then `Array::slice` or `Array::whole`, then `read`, `read_into`, `read_array`, `read_as` or `read_rows` |
 //! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
 //! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
 //! | the attributes of the array: vlmetalayers | `Array::attributes`, [`Frame::trailer`] |
@@ -128,6 +128,8 @@ mod finding;
 mod error;
 
 mod progress;
+
+mod queue;
 
 mod chunk_file;
 
@@ -206,8 +208,8 @@ pub use salvage::options::{Fill, Salvage};
 pub use salvage::salvage_report::{AssumedOrder, ChunkRange, MetalayerNote, Restored, SalvageReport};
 #[cfg(feature = "decompress")]
 pub use slice::array::Array;
-#[cfg(feature = "ndarray")]
-pub use slice::ndarray_items::Item;
+#[cfg(feature = "decompress")]
+pub use slice::item::Item;
 #[cfg(feature = "decompress")]
 pub use slice::pieces::Pieces;
 #[cfg(feature = "decompress")]
@@ -218,7 +220,7 @@ pub use slice::rows::Rows;
 pub use slice::slice_reader::Slice;
 #[cfg(feature = "decompress")]
 pub use slice::subscripts::Subscripts;
-pub use source::{ReadAt, Seekable};
+pub use source::{BYTES_PER_ROUND_TRIP, ReadAt, Seekable};
 pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
 #[cfg(feature = "compress")]
 pub use write::array_writer::ArrayWriter;

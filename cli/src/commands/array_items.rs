@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use b2nd_frame::{Error, ObjectKind};
 
 use crate::input::{Address, Failure, Inside, Items, Target, is_zip, store_at};
+use crate::names::has_extension;
 use crate::output::json::print_failure;
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -88,6 +89,10 @@ pub(super) fn open_items(address: &Address) -> Result<Items, Trouble> {
 
 /// Refuses a store or a zip file. The message asks the user to name one of its members.
 fn refuse_store(target: &Target) -> Failure {
-    let message = "a store: name one of its members, which `b2nd ls` lists";
+    let message = if has_extension(&target.path, "npz") {
+        "NumPy files in a zip file: `b2nd convert FILE:NAME TO` converts one of them"
+    } else {
+        "a store: name one of its members, which `b2nd ls` lists"
+    };
     target.location().failure(Problem::new("invalid-input", message))
 }

@@ -28,6 +28,9 @@ use crate::terminal::{Outcome, complain, remark};
   b2nd cat --slice 0:10,-1 array.b2nd
   b2nd cat --npy --slice 0,:,: s3://bucket/array.b2nd | python3 plot.py
   b2nd cat --json array.b2nd | jq '.values[0]'
+  # jq 1.6 rounds integers beyond 2^53; DuckDB reads NaN and infinities as such:
+  b2nd cat --json array.b2nd | duckdb -csv -c \"select unnest(values::double[])
+    from read_json('/dev/stdin')\"
   b2nd cat --csv --slice 0,:,: array.b2nd > first.csv")]
 pub(crate) struct Cat {
     /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)

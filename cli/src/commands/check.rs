@@ -138,8 +138,13 @@ impl Check {
                 lock(&progress).show(done);
             }
         };
-        let visit =
-            Visit { depth: Some(depth), embedded: true, on_chunk: Some(&on_chunk), ..Visit::default() };
+        let visit = Visit {
+            depth: Some(depth),
+            threads: paths.threads_per_file(),
+            embedded: true,
+            on_chunk: Some(&on_chunk),
+            ..Visit::default()
+        };
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let (text, checked) = (Vec::new(), Checked::default());
             let mut batch = CheckBatch { options: &options, depth, text, checked };

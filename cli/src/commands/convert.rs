@@ -63,7 +63,8 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
-    /// Skip a PATH whose new file exists, as after an interrupted run: an unfinished file never has its name
+    /// Skip a PATH whose new file exists, as after an interrupted run. The new file must be whole, and have the shape and
+    /// dtype of the converted items; the items are not compared
     #[arg(long)]
     skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
@@ -234,12 +235,22 @@ impl Maker for Conversions<'_> {
             Some(axis) => self.append(axis, from, to),
             None => while_changing(|| self.convert(from, to)),
         };
-        made.map_err(|problem| of_either(from, to, problem))
+        made.map_err(|problem| {
+            let mut failure = of_either(from, to, problem);
+            if self.skip_existing
+                && failure.error.code == "exists"
+                && !self.is_made(from, to).unwrap_or(false)
+            {
+                failure.error.hint = Some(", and it is not a whole array of the shape and dtype of FROM");
+            }
+            failure
+        })
     }
 
-    fn skips(&self, _: &Target, to: &Path) -> bool {
-        // A dangling link counts as an existing file, as in `convert`.
-        self.skip_existing && to.symlink_metadata().is_ok()
+    fn skips(&self, target: &Target, to: &Path) -> bool {
+        let from = Address { path: target.path.clone(), inside: target.inside.clone() };
+        // If one of the files cannot be read, the conversion fails, and says why.
+        self.skip_existing && to.exists() && self.is_made(&from, to).unwrap_or(false)
     }
 
     fn name(&self, name: PathBuf) -> PathBuf {
@@ -267,8 +278,9 @@ impl Conversions<'_> {
                 return Err(Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd"));
             }
             Source::Frame(mut items) if is_npy => {
-                let (header, changed) = Self::npy_header(&items, &selected)?;
-                changed.iter().for_each(note);
+                let (item, shape) = Self::npy_item(&items, &selected)?;
+                item.note.iter().for_each(note);
+                let header = npy_header(&item.dtype, &shape);
                 self.files.write(|| self.write_npy(&header, &mut items, &selected, to))
             }
             mut source => {
@@ -277,6 +289,24 @@ impl Conversions<'_> {
             }
         }?;
         Ok(self.made(from, to, nbytes, written))
+    }
+
+    /// Whether TO is a whole array with the shape and dtype that the converted items have.
+    fn is_made(&self, from: &Address, to: &Path) -> Result<bool, Problem> {
+        let made = Source::open(&Address { path: to.into(), inside: Inside::Whole })?;
+        // Standard input can be read only once.
+        if from.inside == Inside::Stdin {
+            return Ok(true);
+        }
+        let (source, selected) = self.open(from)?;
+        let (mut shape, mut dtype) = (selected.shape().collect::<Vec<_>>(), source.dtype());
+        if let (Source::Frame(items), Source::Npy(_)) = (&source, &made) {
+            let (item, npy_shape) = Self::npy_item(items, &selected)?;
+            shape = npy_shape.into_iter().map(|items| items as u64).collect();
+            dtype = Ok(item.dtype.type_string().to_string());
+        }
+        let parsed = |dtype: String| dtype.parse::<Dtype>().ok();
+        Ok(made.shape() == shape && parsed(made.dtype()?) == parsed(dtype?))
     }
 
     /// Appends the items of FROM to the existing array TO.
@@ -329,13 +359,14 @@ impl Conversions<'_> {
         self.files.made(&converted, true)
     }
 
-    /// The header of the NumPy file, and a note for the user if the dtype in it differs from the dtype of the array.
-    fn npy_header(items: &Items, selected: &Selected) -> Result<(Vec<u8>, Option<String>), Problem> {
+    /// The items of the NumPy file, and the shape in its header. The item has a note for the user if its dtype differs
+    /// from the dtype of the array.
+    fn npy_item(items: &Items, selected: &Selected) -> Result<(Item, Vec<usize>), Problem> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
         let item = Item::from_items(items)?.for_npy(&mut shape);
-        Ok((npy_header(&item.dtype, &shape), item.note))
+        Ok((item, shape))
     }
 
     /// Writes a NumPy file under a temporary name, and renames it when it is complete.

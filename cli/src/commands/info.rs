@@ -53,11 +53,17 @@ pub(crate) struct Info {
 
 impl Info {
     pub(crate) fn run(self) -> Outcome {
+        let stats = self.stats || self.values.is_some();
         if let Some(Some(name)) = &self.meta {
+            if stats {
+                complain(
+                    &"--meta=NAME writes only this metalayer: it cannot be used with --stats or --values",
+                );
+                return Ok(ExitCode::from(2));
+            }
             return write_metalayer(&self.files, name, self.json);
         }
         let several = self.files.len() > 1;
-        let stats = self.stats || self.values.is_some();
         let mut printer =
             PagePrinter { json: self.json, stats, values: self.values, shown: 0, has_failed: false };
         for address in given(self.files) {
@@ -95,9 +101,10 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
         if !json {
             return Ok(bytes);
         }
+        // The text can have any length, so the only reason is the depth.
         let value = messagepack::value(&bytes, usize::MAX);
         let value =
-            value.map_err(|why| Problem::new("too-large", format!("metalayer {}: {why}", clean(name))))?;
+            value.map_err(|why| Problem::new("unsupported", format!("metalayer {}: {why}", clean(name))))?;
         Ok([value.get().as_bytes(), b"\n"].concat())
     });
     match value {
@@ -145,7 +152,7 @@ impl PagePrinter {
 
     fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
         let values = self.shown_values(whole);
-        let visit = Visit { depth: Some(CheckDepth::Frame), values, ..Visit::default() };
+        let visit = Visit { depth: Some(CheckDepth::Frame), unowned: true, values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
         visit.target(target, &mut |view| {
             is_silent = false;

@@ -54,7 +54,7 @@ impl Ls {
             (_, true) => CountChunks::IfUnknown,
             _ => CountChunks::Never,
         };
-        let visit = Visit { scan, counts, embedded: !scan, ..Visit::default() };
+        let visit = Visit { scan, counts, unowned: options.long, embedded: !scan, ..Visit::default() };
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = ListingBatch::new(&options, targets.len());
             for target in targets {

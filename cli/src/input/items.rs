@@ -204,7 +204,8 @@ impl Items {
         };
         let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
-        for corner in 0..corners {
+        // Each corner, with its ranges and their starts in the array of edges.
+        let parts = (0..corners).map(|corner| {
             // A corner is a choice of one end in each dimension. The number `corner` encodes the choice with one digit
             // per dimension: the digit is the index of the chosen end. The base of a digit is the number of ends of its
             // dimension, which is 1 or 2.
@@ -215,14 +216,24 @@ impl Items {
                 place
             });
             let (part, starts): (Vec<_>, Vec<_>) = places.cloned().unzip();
-            let typesize = self.typesize;
-            let bytes = self.read_reusing(&selected.array_ranges(&part), &selected.steps)?;
-            let places: Vec<_> = part
-                .iter()
-                .zip(starts)
-                .map(|(range, start)| start..start + items(&(range.clone(), start)))
-                .collect();
-            copy_into(&mut edges, &shape, &places, &mut bytes.chunks_exact(typesize));
+            let places =
+                part.iter().zip(starts).map(|(range, start)| start..start + items(&(range.clone(), start)));
+            let places: Vec<_> = places.collect();
+            (selected.array_ranges(&part), places)
+        });
+        let (parts, places): (Vec<_>, Vec<_>) = parts.unzip();
+        let mut copy = |number: usize, bytes: &[u8]| {
+            let places = places.get(number).map(Vec::as_slice).unwrap_or_default();
+            copy_into(&mut edges, &shape, places, &mut bytes.chunks_exact(self.typesize));
+        };
+        if let Some(object) = self.frame().reader().object() {
+            for (number, bytes) in self.read_object(object, &parts, &selected.steps)?.iter().enumerate() {
+                copy(number, bytes);
+            }
+        } else {
+            for (number, part) in parts.iter().enumerate() {
+                copy(number, &self.slice(part, &selected.steps).read()?);
+            }
         }
         Ok(edges)
     }
@@ -270,7 +281,7 @@ impl Items {
         items: &mut [u8],
     ) -> Result<(), Problem> {
         if let Some(object) = self.frame().reader().object() {
-            let read = self.read_object(object, ranges, steps)?;
+            let read = self.read_object(object, &[ranges.to_vec()], steps)?.concat();
             if items.len() != read.len() {
                 let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
                 return Err(Problem::new("invalid-input", why));
@@ -281,21 +292,30 @@ impl Items {
         Ok(self.slice(ranges, steps).read_into(items)?)
     }
 
-    /// Reads a slice of an object in an object store. The byte ranges are requested in waves: the ranges of one wave
-    /// are requested in parallel, and their bytes can show which ranges the next wave needs.
+    /// Reads slices of an object in an object store. The byte ranges are requested in waves: the ranges of one wave,
+    /// for all slices, are requested in parallel, and their bytes can show which ranges the next wave needs.
     fn read_object(
         &self,
         object: &remote::Object,
-        ranges: &[Range<u64>],
+        slices: &[Vec<Range<u64>>],
         steps: &[u64],
-    ) -> Result<Vec<u8>, Problem> {
-        let mut plan = self.slice(ranges, steps).plan()?;
-        while !plan.ranges().is_empty() {
-            let files = (0..).map(|number| plan.chunk_file(number));
-            let wave: Vec<_> = files.zip(plan.ranges().iter().cloned()).collect();
-            plan.take(object.fetch_all(&wave)?)?;
+    ) -> Result<Vec<Vec<u8>>, Problem> {
+        let plan = |ranges: &Vec<_>| self.slice(ranges, steps).plan();
+        let mut plans = slices.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        while plans.iter().any(|plan| !plan.ranges().is_empty()) {
+            let wave = plans.iter().flat_map(|plan| {
+                plan.ranges()
+                    .iter()
+                    .enumerate()
+                    .map(|(number, range)| (plan.chunk_file(number), range.clone()))
+            });
+            let mut answers = object.fetch_all(&wave.collect::<Vec<_>>())?.into_iter();
+            for plan in plans.iter_mut().filter(|plan| !plan.ranges().is_empty()) {
+                let count = plan.ranges().len();
+                plan.take(answers.by_ref().take(count))?;
+            }
         }
-        Ok(plan.finish()?)
+        plans.into_iter().map(|plan| Ok(plan.finish()?)).collect()
     }
 
     /// Reads a whole slice. Refuses a slice of more than `limit` bytes.

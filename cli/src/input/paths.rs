@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::thread;
 
+use b2nd_frame::is_sparse_frame;
 use clap::{Args, ValueHint, value_parser};
 
 use super::address::given;
@@ -51,6 +52,15 @@ impl Paths {
     /// The number of threads for work on a single file: that of --jobs, or one per core.
     pub(crate) fn threads(&self) -> usize {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
+    }
+
+    /// The number of threads for each of the files: several if there is only one file, since otherwise the files are
+    /// processed at the same time.
+    pub(crate) fn threads_per_file(&self) -> usize {
+        match self.given() {
+            [path] if !path.is_dir() || is_sparse_frame(path) => self.threads(),
+            _ => 1,
+        }
     }
 
     /// Whether results are passed on in the order of the paths, and within a folder in the order of the names.

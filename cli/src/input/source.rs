@@ -180,10 +180,12 @@ impl Address {
 }
 
 /// Finds a member of a zip file by its name. If the zip file is a store, `name` can also be the key of an array: a
-/// slash and the name of its file without the extension.
+/// slash and the name of its file without the extension. In a `.npz`, the name of an array is also found without its
+/// extension, as by `numpy.load`.
 fn find_member(zip: &impl ReadAt, name: &str) -> Result<Option<ZipMember>, Problem> {
     let mut found = zip_member(zip, name)?;
-    for name in Store::file_names(name).filter(|_| name.starts_with('/')) {
+    let of_store = Store::file_names(name).filter(|_| name.starts_with('/'));
+    for name in of_store.chain([format!("{name}.npy")]) {
         if found.is_none() {
             found = zip_member(zip, &name)?;
         }

@@ -34,6 +34,8 @@ pub(crate) struct View<'s> {
     /// `None` if the trailer was not needed (see `Visit::read_trailer`) or cannot be read.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
+    /// The number of bytes that belong to no chunk, if the chunks were counted, and their headers could be read.
+    pub(crate) unowned_bytes: Option<u64>,
     pub(crate) values: ShownValues,
 }
 
@@ -56,6 +58,7 @@ impl<'s> View<'s> {
             skipped: &[],
             trailer: None,
             counts: None,
+            unowned_bytes: None,
             values: ShownValues::None,
         }
     }

@@ -37,14 +37,29 @@ pub(crate) struct Visit<'p> {
     pub(crate) scan: bool,
     /// The depth of a check. `None` means that only headers are checked.
     pub(crate) depth: Option<CheckDepth>,
+    /// The number of threads that decompress the data of one frame for a check.
+    pub(crate) threads: usize,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
+    /// Count the bytes that belong to no chunk too, unless that takes more than [`MOST_HEADERS`] reads, or reads of an
+    /// object.
+    pub(crate) unowned: bool,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
     /// In a zip file, visit only the members whose names begin with this text.
     pub(crate) below: &'p str,
     /// Call this function after each chunk that has been checked.
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
+}
+
+/// The most chunk headers that are read for the number of bytes that belong to no chunk.
+const MOST_HEADERS: u64 = 4096;
+
+/// What was read of a frame besides its header; `None` where it was not needed, or is damaged.
+#[derive(Default)]
+struct More {
+    trailer: Option<Trailer>,
+    unowned_bytes: Option<u64>,
 }
 
 /// The offset of the end of a frame's magic bytes. A shorter file cannot be recognized as a frame.
@@ -143,18 +158,14 @@ impl Visit<'_> {
             None => frame.check_header(),
         };
         report.findings.extend(damage);
-        let trailer = self.read_more(frame, &mut report)?;
-        self.emit(location, frame, &report, trailer.as_ref(), receive);
+        let more = self.read_more(frame, &mut report)?;
+        self.emit(location, frame, &report, &more, receive);
         Ok(())
     }
 
-    /// Counts the chunks, if they are to be counted, and reads the trailer, if it is wanted. If one of them is damaged, it
-    /// is missing in the view.
-    fn read_more<R: ReadAt>(
-        self,
-        frame: &mut Frame<R>,
-        report: &mut Report,
-    ) -> Result<Option<Trailer>, Problem> {
+    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if it is
+    /// wanted. What is damaged is missing in the view.
+    fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
             CountChunks::IfUnknown => {
@@ -166,7 +177,11 @@ impl Visit<'_> {
         if is_counted {
             report.counts = unless_changing(frame.count_chunks())?;
         }
-        if self.wants_trailer(frame) { unless_changing(frame.trailer()) } else { Ok(None) }
+        let has_few = report.counts.is_some_and(|counts| counts.stored <= MOST_HEADERS);
+        let is_measured = self.unowned && has_few && frame.reader().bytes_per_round_trip() == 0;
+        let unowned_bytes = if is_measured { unless_changing(frame.unowned_bytes())? } else { None };
+        let trailer = if self.wants_trailer(frame) { unless_changing(frame.trailer())? } else { None };
+        Ok(More { trailer, unowned_bytes })
     }
 
     /// If `embedded` is set, visits the frames in the data of a store, each by its key. Nothing is visited if the keys
@@ -203,12 +218,12 @@ impl Visit<'_> {
 
     /// Visits a file, or the directory of a sparse frame, as one frame.
     fn visit_file(self, location: Location<'_>, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
-        let (frame, report, trailer) = while_changing(|| {
+        let (frame, report, more) = while_changing(|| {
             let (mut frame, mut report) = self.read_file(location.path)?;
-            let trailer = self.read_more(&mut frame, &mut report)?;
-            Ok::<_, Problem>((frame, report, trailer))
+            let more = self.read_more(&mut frame, &mut report)?;
+            Ok::<_, Problem>((frame, report, more))
         })?;
-        self.emit(location, &frame, &report, trailer.as_ref(), receive);
+        self.emit(location, &frame, &report, &more, receive);
         self.visit_embedded(location, frame, receive);
         Ok(())
     }
@@ -233,7 +248,7 @@ impl Visit<'_> {
     where
         Self: 'c,
     {
-        Check::new(depth).on_progress(move |chunks| {
+        Check::new(depth).threads(self.threads).on_progress(move |chunks| {
             // While the chunk index is read, `chunks` is 0, because no chunk has been checked.
             self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())
@@ -307,7 +322,7 @@ impl Visit<'_> {
         location: Location<'_>,
         frame: &Frame<R>,
         report: &Report,
-        trailer: Option<&Trailer>,
+        more: &More,
         receive: &mut ReceiveView<'_>,
     ) {
         let array = match frame.array() {
@@ -316,7 +331,8 @@ impl Visit<'_> {
         };
         let view = View::new(location, frame, array.as_ref(), &report.findings);
         let Report { skipped, counts, .. } = report;
-        receive(Ok(View { skipped, trailer, counts: *counts, values: self.values, ..view }));
+        let (trailer, unowned_bytes) = (more.trailer.as_ref(), more.unowned_bytes);
+        receive(Ok(View { skipped, trailer, counts: *counts, unowned_bytes, values: self.values, ..view }));
     }
 }
 
@@ -401,7 +417,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
             );
             receive(Err(location.at(offset).failure(Problem::new(FindingCode::Truncated.name(), text))));
         } else {
-            visit.emit(location, &frame, &frame.check_header(), None, receive);
+            visit.emit(location, &frame, &frame.check_header(), &More::default(), receive);
         }
     }
     // A file with a Blosc2 extension must contain a frame, so a scan that finds no frame in the file is a failure.

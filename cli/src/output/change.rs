@@ -49,9 +49,19 @@ impl Change {
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
+        let holes =
+            self.holes().map(|holes| format!("{:10}: {} left out\n", "holes", text::count(holes, "byte")));
         let layer =
             |(name, done): &(String, String)| format!("{:10}: {} {done}\n", "vlmeta", text::clean(name));
-        Ok(changes.iter().map(line).chain(self.layers.iter().map(layer)).collect())
+        Ok(changes.iter().map(line).chain(holes).chain(self.layers.iter().map(layer)).collect())
+    }
+
+    /// The number of bytes that belonged to no chunk, and are left out. The chunks are unchanged, so this is the
+    /// difference of all their bytes.
+    fn holes(&self) -> Option<u64> {
+        let [before, after] = [&self.before, &self.after].map(Frame::header);
+        let holes = u64::try_from(before.cbytes.checked_sub(after.cbytes)?).ok()?;
+        Some(holes).filter(|&holes| holes > 0 && !before.is_sparse())
     }
 
     fn json(&self, path: &Path) -> Result<Vec<u8>, Error> {

@@ -46,7 +46,7 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
         // returned an error. A later case would take this error for a sign that the bytes are not `MessagePack`.
         _ if room.get().is_none() => return Err(too_long()),
         Err(Error::DepthLimitExceeded) => {
-            return Err(format!("more than {DEEPEST} levels are too deep to show"));
+            return Err(format!("nested too deep to show: more than {DEEPEST} levels"));
         }
         // No bytes may follow the value. So an attempt to read a second value must fail at its marker, the first byte.
         Ok(value)

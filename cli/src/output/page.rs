@@ -188,6 +188,9 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
     if let Some(counts) = view.counts {
         write_stored_chunks(f, counts)?;
     }
+    if let Some(unowned) = view.unowned_bytes.filter(|&unowned| unowned > 0) {
+        writeln!(f, "unowned : {}, which `b2nd rewrite` leaves out", text::count(unowned, "byte"))?;
+    }
     if let Some(geometry) = &geometry {
         let blocks = geometry.blocks_per_chunk().to_vec();
         let count = text::count(blocks.iter().product(), "block");

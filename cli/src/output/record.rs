@@ -105,6 +105,7 @@ impl<'f> Record<'f> {
         record.serialize_entry("cratio", &view.compressed().and_then(ratio))?;
         record.serialize_entry("nchunks", &view.nchunks())?;
         write_some(record, "chunk_counts", view.counts.map(counts))?;
+        write_some(record, "unowned_bytes", view.unowned_bytes)?;
         record.serialize_entry("grid", &geometry.map(|geometry| geometry.grid_of_chunks().to_vec()))?;
         let blocks = geometry.map(|geometry| geometry.blocks_per_chunk().to_vec());
         record.serialize_entry("blocks_per_chunk", &blocks)?;

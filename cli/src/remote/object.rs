@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use b2nd_frame::{ReadAt, SPARSE_INDEX};
+use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
 use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange};
@@ -53,6 +53,23 @@ impl Window {
     }
 }
 
+/// A byte range of this object, or of the named object in the same folder.
+pub(crate) type FileRange = (Option<String>, Range<u64>);
+
+/// The requests for byte ranges, sorted: ranges with a gap of at most [`MIN_LEN`] are one request.
+fn merge(ranges: &[FileRange]) -> Vec<FileRange> {
+    let mut ranges = ranges.to_vec();
+    ranges.sort_unstable_by(|(file, range), (other, next)| (file, range.start).cmp(&(other, next.start)));
+    ranges.dedup_by(|(file, range), (before, merged)| {
+        let is_near = file == before && range.start <= merged.end.saturating_add(MIN_LEN);
+        if is_near {
+            merged.end = merged.end.max(range.end);
+        }
+        is_near
+    });
+    ranges
+}
+
 /// The answer to a request.
 #[derive(Default)]
 struct Answer {
@@ -73,6 +90,8 @@ pub(crate) struct Object {
     head: Window,
     /// The bytes of the last request.
     last: Mutex<Window>,
+    /// The bytes that were read ahead, in the order of their offsets.
+    ahead: Mutex<Vec<Window>>,
 }
 
 fn is_missing(problem: &Problem) -> bool {
@@ -104,7 +123,14 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
 
 impl Object {
     fn open(url: ObjectUrl) -> Result<Self, Problem> {
-        let mut object = Self { url, len: 0, tag: None, head: Window::default(), last: Mutex::default() };
+        let mut object = Self {
+            url,
+            len: 0,
+            tag: None,
+            head: Window::default(),
+            last: Mutex::default(),
+            ahead: Mutex::default(),
+        };
         let Answer { len, tag, bytes } = object.wait_for(object.request(&object.url.key, 0..FIRST_LEN))??;
         (object.len, object.tag) = (len, tag);
         object.head.bytes = bytes;
@@ -121,8 +147,26 @@ impl Object {
         Ok(Window { start, bytes: answer.bytes })
     }
 
-    /// Requests byte ranges in parallel. Each range is from this object, or from the named object in the same folder.
-    pub(crate) fn fetch_all(&self, ranges: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
+    /// Reads byte ranges, as few requests as [`merge`] finds, in parallel.
+    pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
+        let requests = merge(ranges);
+        let answers = self.request_all(&requests)?;
+        if requests == ranges {
+            return Ok(answers);
+        }
+        let cut = |(file, range): &FileRange| {
+            let before = |(other, request): &FileRange| (other, request.start) <= (file, range.start);
+            let number = requests.partition_point(before).checked_sub(1)?;
+            let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
+            let bytes = answers.get(number)?;
+            // An answer can end early, because the chunk file does.
+            bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
+        };
+        Ok(ranges.iter().map(|range| cut(range).unwrap_or_default().to_vec()).collect())
+    }
+
+    /// Requests byte ranges in parallel. A file is this object, or the named object in the same folder.
+    fn request_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
         let parts: Vec<_> = self.url.key.parts().collect();
         let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);
         let request = |(number, file, range): (usize, &Option<String>, Range<u64>)| {
@@ -225,6 +269,12 @@ impl ReadAt for Object {
         if let Some(mut bytes) = self.head.from(offset) {
             return bytes.read(out);
         }
+        let ahead = lock(&self.ahead);
+        let before = ahead.partition_point(|window| window.start <= offset).checked_sub(1);
+        if let Some(mut bytes) = before.and_then(|number| ahead.get(number)?.from(offset)) {
+            return bytes.read(out);
+        }
+        drop(ahead);
         let mut last = lock(&self.last);
         if last.from(offset).is_none() {
             // If the reads are sequential, each request is twice as long as the last one. After a jump, a request is
@@ -242,5 +292,25 @@ impl ReadAt for Object {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.len)
+    }
+
+    fn bytes_per_round_trip(&self) -> u64 {
+        BYTES_PER_ROUND_TRIP
+    }
+
+    fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        let last = lock(&self.last);
+        let is_known = |range: &Range<u64>| {
+            [&self.head, &*last].iter().any(|window| window.start <= range.start && range.end <= window.end())
+        };
+        let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
+        let unknown = within.filter(|range| !range.is_empty() && !is_known(range));
+        let requests = merge(&unknown.map(|range| (None, range)).collect::<Vec<_>>());
+        drop(last);
+        let answers = self.request_all(&requests).map_err(io::Error::other)?;
+        let windows = requests.into_iter().zip(answers);
+        *lock(&self.ahead) =
+            windows.map(|((_, range), bytes)| Window { start: range.start, bytes }).collect();
+        Ok(())
     }
 }

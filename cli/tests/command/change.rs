@@ -38,6 +38,22 @@ fn shape_and_dtype_change_in_place() {
 }
 
 #[test]
+fn unowned_bytes_are_shown_and_a_rewrite_leaves_them_out() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(data().join("peers/hole_at_middle.b2frame"), folder.path().join("hole.b2frame")).unwrap();
+    let json =
+        |arguments: &[&str]| objects(&run(folder.path(), arguments)).remove(0)["unowned_bytes"].clone();
+    assert_eq!(json(&["info", "--json", "hole.b2frame"]), 152);
+    assert_eq!(json(&["ls", "--all", "--long", "--json", "hole.b2frame"]), 152);
+    let page = run(folder.path(), &["info", "hole.b2frame"]);
+    assert!(text(&page.stdout).contains("\nunowned : 152 bytes, which `b2nd rewrite` leaves out\n"));
+    let dry = run(folder.path(), &["rewrite", "--dry-run", "hole.b2frame", "new.b2frame"]);
+    assert!(text(&dry.stdout).contains("\nholes     : 152 bytes left out\n"), "{}", text(&dry.stdout));
+    assert!(run(folder.path(), &["rewrite", "hole.b2frame", "new.b2frame"]).status.success());
+    assert_eq!(json(&["info", "--json", "new.b2frame"]), 0);
+}
+
+#[test]
 fn what_cannot_be_changed_says_why_and_stays() {
     let folder = copies();
     let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();

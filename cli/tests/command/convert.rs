@@ -239,17 +239,52 @@ fn convert_skip_existing_skips_inputs_that_have_a_new_file() {
     };
     assert_eq!(convert(&["in/a.npy", "out/a.b2nd"]).0, Some(1), "no folder");
     assert_eq!(convert(&["--into", "out", "in/a.npy"]).2, "b2nd: 1 file converted\n");
-    fs::write(folder.path().join("out/a.b2nd"), "kept").unwrap();
     let (status, stdout, stderr) = convert(&["--into", "out", "in"]);
     assert_eq!((status, stderr.as_str()), (Some(0), "b2nd: 1 file converted, 1 skipped\n"));
     assert!(stdout.contains("b.npy") && !stdout.contains("a.npy"), "{stdout}");
-    assert_eq!(fs::read(folder.path().join("out/a.b2nd")).unwrap(), b"kept");
     assert_eq!(
         convert(&["in/a.npy", "out/a.b2nd"]),
         (Some(0), String::new(), "b2nd: 0 files converted, 1 skipped\n".into())
     );
     let json = run(folder.path(), &["convert", "--skip-existing", "--json", "--into", "out", "in"]);
     assert_eq!((json.status.code(), text(&json.stdout), text(&json.stderr)), (Some(0), "", ""));
+}
+
+#[test]
+fn convert_skip_existing_trusts_only_a_whole_array_of_the_same_shape_and_dtype() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("a.npy"), npy(&header("'<i4'", "(2, 3)"), &[0; 24])).unwrap();
+    let convert = |from: &str, to: &str| {
+        let output = run(folder.path(), &["convert", "--skip-existing", from, to]);
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(convert("a.npy", "a.b2nd").0, Some(0));
+    assert_eq!(convert("a.b2nd", "b.npy").0, Some(0));
+    let skipped = (Some(0), "b2nd: 0 files converted, 1 skipped\n".to_owned());
+    assert_eq!(convert("a.npy", "a.b2nd"), skipped);
+    assert_eq!(convert("a.b2nd", "b.npy"), skipped);
+
+    let whole = fs::read(at("a.b2nd")).unwrap();
+    fs::write(at("cut.b2nd"), &whole[..whole.len() - 1]).unwrap();
+    fs::write(at("text.b2nd"), "text").unwrap();
+    fs::copy(b2nd_lab::data().join("int32_3x5.b2nd"), at("shape.b2nd")).unwrap();
+    fs::write(at("dtype.npy"), npy(&header("'<u4'", "(2, 3)"), &[0; 24])).unwrap();
+    fs::write(at("cut.npy"), npy(&header("'<i4'", "(2, 3)"), &[0; 23])).unwrap();
+    for (from, to) in [
+        ("a.npy", "cut.b2nd"),
+        ("a.npy", "text.b2nd"),
+        ("a.npy", "shape.b2nd"),
+        ("a.b2nd", "dtype.npy"),
+        ("a.b2nd", "cut.npy"),
+    ] {
+        let before = fs::read(at(to)).unwrap();
+        let message = format!(
+            "b2nd: {to}: already exists; TO must be a new path, and it is not a whole array of the shape and dtype of FROM\n"
+        );
+        assert_eq!(convert(from, to), (Some(1), message), "{from} {to}");
+        assert_eq!(fs::read(at(to)).unwrap(), before);
+    }
 }
 
 #[test]
@@ -314,9 +349,20 @@ fn convert_reads_a_compressed_member_of_a_npz() {
         run(folder.path(), &["convert", "a.npz:x.npy", to])
     };
     assert!(convert(&npz, "a.b2nd").status.success());
+    // Without the extension, as `np.load("a.npz")["x"]`.
+    let short = run(folder.path(), &["convert", "a.npz:x", "short.b2nd"]);
+    assert!(short.status.success(), "{}", text(&short.stderr));
+    assert_eq!(
+        fs::read(folder.path().join("short.b2nd")).unwrap(),
+        fs::read(folder.path().join("a.b2nd")).unwrap()
+    );
     let cat = run(folder.path(), &["cat", "--csv", "a.b2nd"]);
     assert_eq!(text(&cat.stdout), "0,1,2,3\n4,5,6,7\n8,9,10,11\n");
     // A byte of the compressed items.
+    let cat = run(folder.path(), &["cat", "a.npz"]);
+    let message =
+        "b2nd: a.npz: NumPy files in a zip file: `b2nd convert FILE:NAME TO` converts one of them\n";
+    assert_eq!((cat.status.code(), text(&cat.stderr)), (Some(1), message));
     npz[60] ^= 1;
     let output = convert(&npz, "b.b2nd");
     assert_eq!(output.status.code(), Some(1));

@@ -268,6 +268,9 @@ fn info_values_counts_each_value_up_to_a_limit() {
     assert_eq!(values("--values").as_array().unwrap().len(), 2);
     convert("'<f4'", "(1,)", &[0; 4]);
     assert_eq!(values("--values"), json!(null));
+    // Each byte of a bool except 0 is True.
+    convert("'|b1'", "(6,)", &[0, 1, 2, 255, 2, 1]);
+    assert_eq!(values("--values=2"), json!([count(json!(false), 1), count(json!(true), 5)]));
 }
 
 #[test]

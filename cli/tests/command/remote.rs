@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Cursor;
 use std::net::TcpListener;
 use std::process::Output;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -133,15 +133,38 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
     };
     assert!(ranges.iter().all(is_in), "{ranges:?}");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
-    assert!(total < 100_000, "{total} bytes: {ranges:?}");
+    // The header, the chunk index, and the chunk, which is read whole because that saves a round trip.
+    assert_eq!(ranges.len(), 3, "{ranges:?}");
+    assert!(total < 250_000, "{total} bytes: {ranges:?}");
     // The text of a long array shows only the items at its edges, so only the edges are fetched. For a NumPy file, all
     // bytes are fetched.
     let (_, ranges) = fetched(":");
+    assert_eq!(ranges.len(), 4, "{ranges:?}");
     let total: usize = ranges.iter().map(|(first, last)| last - first).sum();
-    assert!(total < 200_000, "{total} bytes");
+    assert!(total < 450_000, "{total} bytes");
     let output = server.run(&["cat", "--npy", "s3://bucket/large.b2nd"]);
     assert!(output.stdout.len() > 2_000_000, "{}", stderr(&output));
     assert!(server.requests().len() > 2);
+}
+
+#[test]
+fn chunks_and_check_request_the_headers_of_many_chunks_at_the_same_time() {
+    let objects: Objects = [("large.b2nd".into(), large_array())].into();
+    let len = objects["large.b2nd"].len();
+    // The first request covers chunk 0. The headers of the other nine are answered when all of them have been requested.
+    let all = Barrier::new(9);
+    let server = Server::start(move |path, range| {
+        let (first, last) = range.unwrap();
+        if first > 0 && last + 1 < len {
+            all.wait();
+        }
+        answer(&objects, 100, path, range)
+    });
+    for arguments in [&["chunks"][..], &["check", "--chunks"]] {
+        let output = server.run(&[arguments, &[&server.url("large.b2nd")]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert_eq!(server.requests().len(), 11);
+    }
 }
 
 #[test]

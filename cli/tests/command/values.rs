@@ -80,7 +80,7 @@ fn a_map_as_the_key_of_a_map_grows_with_its_depth_only() {
     let length = |depth| show(&nested(depth)).unwrap().to_string().len();
     // Each level adds six characters: `[[` and `,1]]`.
     assert_eq!(length(45) - length(44), 6);
-    assert_eq!(show(&nested(60)).unwrap_err(), "metalayer m: more than 50 levels are too deep to show");
+    assert_eq!(show(&nested(60)).unwrap_err(), "metalayer m: nested too deep to show: more than 50 levels");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_is_shown_is_at_most_50_levels_deep() {
     assert!(show(&nested(49)).is_ok());
     for depth in [51, 1000, 1 << 16] {
         let error = show(&nested(depth)).unwrap_err();
-        assert_eq!(error, "metalayer m: more than 50 levels are too deep to show");
+        assert_eq!(error, "metalayer m: nested too deep to show: more than 50 levels");
     }
 }
 
@@ -140,7 +140,10 @@ fn what_a_page_shows_of_a_value_is_a_line() {
     let page = text(&output.stdout);
     let cut = format!("nils = [{}n… ({} bytes)\n", "null,".repeat(9), 5 * (MIB / 6) + 1);
     assert_eq!(page.matches(&cut).count(), 2, "{}", page.chars().take(3000).collect::<String>());
-    assert!(page.contains("meta    : metalayer deep: more than 50 levels are too deep to show\n"), "{page}");
+    assert!(
+        page.contains("meta    : metalayer deep: nested too deep to show: more than 50 levels\n"),
+        "{page}"
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -193,6 +196,26 @@ fn info_meta_with_a_name_writes_a_value_of_any_size() {
     let unknown = "b2nd: frame: no metalayer 'none'; `b2nd info` lists them\n";
     assert_eq!(info("none", &[]), (Some(1), Vec::new(), unknown.into()));
     assert_eq!(run(folder.path(), &["info", "--meta=short", "frame", "frame"]).status.code(), Some(2));
+    for option in ["--stats", "--values"] {
+        let both = run(folder.path(), &["info", "--meta=short", option, "frame"]);
+        let message =
+            "b2nd: --meta=NAME writes only this metalayer: it cannot be used with --stats or --values\n";
+        assert_eq!((both.status.code(), text(&both.stderr)), (Some(2), message));
+    }
+    let deep = [vec![0x91; 60], vec![1]].concat();
+    fs::write(folder.path().join("frame"), frame_of(&[("deep", &deep)], &[])).unwrap();
+    assert_eq!(run(folder.path(), &["info", "--meta=deep", "frame"]).stdout, deep);
+    let page = run(folder.path(), &["info", "frame"]);
+    assert!(
+        text(&page.stdout).contains("nested too deep to show: more than 50 levels"),
+        "{}",
+        text(&page.stdout)
+    );
+    let failure = run(folder.path(), &["info", "--meta=deep", "--json", "frame"]);
+    assert_eq!(
+        (failure.status.code(), &objects(&failure)[0]["error"]["kind"]),
+        (Some(1), &json!("unsupported"))
+    );
 }
 
 /// `stores/make.py` writes the store and the table.

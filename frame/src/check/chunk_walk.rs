@@ -22,8 +22,9 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::index::index_rules::{ChunkSpan, MAX_COMPARED};
 use crate::progress::Progress;
+use crate::queue::in_order;
 use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
-use crate::read::chunks::Chunks;
+use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::source::ReadAt;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
@@ -32,15 +33,19 @@ use crate::source::ReadAt;
 /// all chunks once, so all other chunks can still be read.
 const MAX_LOOKS: u64 = 2;
 
+/// The maximum number of stored bytes of chunks that wait in the queue. A single chunk can have more.
+const MAX_WAITING: usize = 1 << 26;
+
 /// Adds the findings about chunks to a report. An error in the index is not reported here, because the check of the
 /// index reports it.
 pub(super) fn check<R: ReadAt>(
     frame: &Frame<R>,
     depth: CheckDepth,
+    threads: usize,
     progress: &mut Progress<'_>,
     report: &mut Report,
 ) -> Result<(), Error> {
-    match walk(frame, depth, progress) {
+    match walk(frame, depth, threads, progress) {
         Ok(findings) => findings.report(report),
         Err(error) if error.kind() == ErrorKind::Malformed => {}
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooLarge) => {
@@ -55,6 +60,7 @@ pub(super) fn check<R: ReadAt>(
 fn walk<R: ReadAt>(
     frame: &Frame<R>,
     depth: CheckDepth,
+    threads: usize,
     progress: &mut Progress<'_>,
 ) -> Result<ChunkFindings, Error> {
     let header = frame.header().clone();
@@ -68,31 +74,132 @@ fn walk<R: ReadAt>(
     // The number of chunks is read before the loop, because after an error `chunks` has no entries left.
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
-    while let Some(entry) = chunks.next() {
-        let entry = match entry {
-            // The check of the index reports this error.
-            Err(error) if error.kind() == ErrorKind::Malformed => {
-                scan.knows_all = false;
+    let mut unchecked = None;
+    // Only data takes so long that other threads help.
+    let threads = if depth >= CheckDepth::ChunkData { threads } else { 1 };
+    let worker = || |chunk: ReadChunk| Ok(chunk.check_data());
+    in_order(worker(), (1..threads).map(|_| worker()), |queue| -> Result<(), Error> {
+        let mut waiting = 0;
+        while let Some(entry) = chunks.next() {
+            let entry = match entry {
+                // The check of the index reports this error.
+                Err(error) if error.kind() == ErrorKind::Malformed => {
+                    scan.knows_all = false;
+                    break;
+                }
+                entry => entry?,
+            };
+            let chunk = scan.take(&mut chunks, &entry)?;
+            // What is found about a chunk passes the queue, so that the order is that of the chunks.
+            if let Some(chunk) = chunk.filter(ReadChunk::has_more) {
+                while waiting + chunk.data.len() > MAX_WAITING
+                    && let Some(checked) = queue.next()?
+                {
+                    waiting -= checked.report(&mut findings);
+                }
+                waiting += chunk.data.len();
+                if let Some(checked) = queue.push(chunk)? {
+                    waiting -= checked.report(&mut findings);
+                }
+            }
+            if scan.is_over {
+                unchecked = Some(entry);
                 break;
             }
-            entry => entry?,
-        };
-        let finding = scan.take(&mut chunks, &entry, &mut findings)?;
-        findings.extend(finding);
-        if scan.is_over {
-            findings.not_looked_at(&entry, nchunks);
-            break;
+            progress.show(entry.number + 1)?;
+            // If all entries are equal, only one of them is checked. Such an index takes only a few bytes, even with
+            // millions of entries.
+            if chunks.is_repeated() {
+                break;
+            }
         }
-        progress.show(entry.number + 1)?;
-        // If all entries are equal, only one of them is checked. Such an index takes only a few bytes, even with
-        // millions of entries.
-        if chunks.is_repeated() {
-            break;
+        while let Some(chunk) = queue.next()? {
+            chunk.report(&mut findings);
         }
+        Ok(())
+    })?;
+    if let Some(entry) = unchecked {
+        findings.not_looked_at(&entry, nchunks);
     }
     scan.finish(&mut chunks, nchunks, &header, &mut findings)?;
     findings.extend(scan.unowned(chunks.frame)?);
     Ok(findings)
+}
+
+/// A chunk that was read, and the findings about its header. A task of the queue.
+struct ReadChunk {
+    entry: ChunkEntry,
+    findings: Vec<Finding>,
+    /// Why the chunk is not decompressed.
+    skipped: Option<String>,
+    /// The header of a chunk to decompress.
+    header: Option<ChunkHeader>,
+    /// The chunk to decompress, and some bytes after it. `at` is its offset in its file.
+    data: Vec<u8>,
+    at: u64,
+}
+
+impl ReadChunk {
+    fn new(entry: &ChunkEntry) -> Self {
+        Self { entry: *entry, findings: Vec::new(), skipped: None, header: None, data: Vec::new(), at: 0 }
+    }
+
+    fn with(entry: &ChunkEntry, finding: Finding) -> Self {
+        Self { findings: vec![finding], ..Self::new(entry) }
+    }
+
+    /// Whether there is something to report, or to check.
+    fn has_more(&self) -> bool {
+        !self.findings.is_empty() || self.skipped.is_some() || self.header.is_some()
+    }
+
+    /// Adds the reason why the chunk could not be decompressed.
+    fn add(&mut self, why: NotDecompressed) {
+        match why {
+            NotDecompressed::Damaged(why) => self.findings.push(damaged(&self.entry, &why)),
+            NotDecompressed::NotTried(why) => self.skipped = Some(why),
+        }
+    }
+
+    /// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts as a chunk
+    /// with a valid header.
+    fn check_data(mut self) -> CheckedChunk {
+        let nbytes = self.data.len();
+        if let Some(header) = self.header.take() {
+            let (chunk, after) = self.data.split_at_checked(header.cbytes).unwrap_or((&self.data, &[]));
+            let checked = if chunk_data::ends_in_zeros(chunk, after, self.at) {
+                Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
+            } else {
+                chunk_data::check(&header, chunk, self.at)
+            };
+            match checked {
+                Ok(page) => self.findings.extend(page.map(|at| lost_page(&self.entry, at))),
+                Err(why) => self.add(why),
+            }
+        }
+        let Self { entry, findings, skipped, .. } = self;
+        CheckedChunk { entry, findings, skipped, nbytes }
+    }
+}
+
+/// The findings about a chunk.
+struct CheckedChunk {
+    entry: ChunkEntry,
+    findings: Vec<Finding>,
+    skipped: Option<String>,
+    /// The number of its bytes that were in the queue.
+    nbytes: usize,
+}
+
+impl CheckedChunk {
+    /// Adds the findings to those of all chunks, and returns the number of bytes that are no longer in the queue.
+    fn report(self, findings: &mut ChunkFindings) -> usize {
+        findings.extend(self.findings);
+        if let Some(why) = self.skipped {
+            findings.not_decompressed(&self.entry, &why);
+        }
+        self.nbytes
+    }
 }
 
 /// The state of a check of all chunks: the sums over their headers, and the limits.
@@ -153,13 +260,12 @@ impl ChunkScan {
         }
     }
 
-    /// Reads a chunk, and returns the finding about its header.
+    /// Reads a chunk, and checks its header; `None` if the chunk is not read.
     fn take<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
         entry: &ChunkEntry,
-        findings: &mut ChunkFindings,
-    ) -> Result<Option<Finding>, Error> {
+    ) -> Result<Option<ReadChunk>, Error> {
         if matches!(entry.place, ChunkPlace::Frame(_) | ChunkPlace::Invalid(_)) {
             self.nplaces += 1;
         }
@@ -180,25 +286,31 @@ impl ChunkScan {
         // then usually includes the table of blocks, so the table needs no second read.
         let length =
             if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
-        let Some(first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
+        let Some(mut first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
         // If the directory could not be listed, a file is recorded only here, after it was read. So an index that names
         // a million missing files adds nothing to `files`.
         if let ChunkPlace::File(number) = entry.place {
             self.files.insert(number);
         }
-        let Some(header) = ChunkHeader::parse(&first.bytes) else { return Ok(Some(not_a_chunk(entry))) };
+        let with = |finding| Ok(Some(ReadChunk::with(entry, finding)));
+        let Some(header) = ChunkHeader::parse(&first.bytes) else { return with(not_a_chunk(entry)) };
         if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
-            return Ok(Some(wrong(entry, &why)));
+            return with(wrong(entry, &why));
         }
         if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
             return Ok(None);
         }
+        let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
+        let methods = if is_decompressed { chunk_data::check_methods(&header).map(Some) } else { Ok(None) };
+        // The table of blocks is then among the bytes that are read here, so each byte is read once.
+        let is_whole = matches!(methods, Ok(Some(()))) && read_rest(chunks, entry, &header, &mut first)?;
         if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
-            return Ok(Some(wrong(entry, &why)));
+            return with(wrong(entry, &why));
         }
         self.record(entry, &header);
+        let mut chunk = ReadChunk::new(entry);
         if header.has_false_dictionary() {
-            findings.push(with_false_dictionary(entry));
+            chunk.findings.push(with_false_dictionary(entry));
         }
         // If a chunk file is longer than its chunk, `cbytes` may be damaged, or old bytes follow the chunk. In a
         // contiguous frame, `compare` makes this check.
@@ -206,13 +318,20 @@ impl ChunkScan {
             let cbytes = header.cbytes as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
             if let Some(end) = end.filter(|&end| end != cbytes) {
-                return Ok(Some(wrong_end(entry, cbytes, end)));
+                chunk.findings.push(wrong_end(entry, cbytes, end));
+                return Ok(Some(chunk));
             }
         }
-        if self.depth >= CheckDepth::ChunkData {
-            check_data(chunks, entry, &header, findings)?;
+        match methods {
+            Err(why) => chunk.add(why),
+            Ok(_) if is_whole => {
+                chunk.data = first.bytes;
+                chunk.header = Some(header);
+                chunk.at = chunks.offset_in_file(entry);
+            }
+            Ok(_) => {}
         }
-        Ok(None)
+        Ok(Some(chunk))
     }
 
     /// Whether this number of bytes of a chunk may be read. There is no limit for chunk files, because each file is
@@ -345,40 +464,21 @@ impl ChunkScan {
     }
 }
 
-/// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts as a chunk with
-/// a valid header.
-fn check_data<R: ReadAt>(
+/// Reads the rest of a chunk, and the bytes after it that tell whether its end was lost; `false` if its file is missing.
+fn read_rest<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     header: &ChunkHeader,
-    findings: &mut ChunkFindings,
-) -> Result<(), Error> {
-    if !header.has_table() {
-        return Ok(());
+    first: &mut ChunkBytes,
+) -> Result<bool, Error> {
+    let ChunkBytes { bytes, room } = first;
+    let (length, known) = ((*room).min((header.cbytes + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
+    if let Some(more) = length.checked_sub(known).filter(|&more| more > 0) {
+        let Some(mut rest) = chunks.bytes(entry, known, more)? else { return Ok(false) };
+        bytes.append(&mut rest.bytes);
     }
-    let checked = match chunk_data::check_methods(header) {
-        Ok(()) => match chunks.bytes(entry, 0, (header.cbytes + ChunkHeader::MAX_LEN) as u64)? {
-            Some(read) => {
-                let at = chunks.offset_in_file(entry);
-                let (chunk, after) = read.bytes.split_at_checked(header.cbytes).unwrap_or((&read.bytes, &[]));
-                if chunk_data::ends_in_zeros(chunk, after, at) {
-                    Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
-                } else {
-                    chunk_data::check(header, chunk, at)
-                }
-            }
-            None => Ok(None),
-        },
-        Err(refused) => Err(refused),
-    };
-    match checked {
-        Ok(page) => findings.extend(page.map(|at| lost_page(entry, at))),
-        Err(NotDecompressed::Damaged(why)) => {
-            findings.push(damaged(entry, &why));
-        }
-        Err(NotDecompressed::NotTried(why)) => findings.not_decompressed(entry, &why),
-    }
-    Ok(())
+    bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+    Ok(true)
 }
 
 /// The finding for a chunk whose last block does not end where the chunk ends according to its header.
@@ -404,17 +504,18 @@ mod tests {
     fn files_that_cannot_be_found_take_no_memory() {
         let frame = Frame::open("tests/data/sparse.b2nd").unwrap();
         let mut scan = ChunkScan { listed: None, ..ChunkScan::new(&frame, CheckDepth::ChunkHeaders) };
-        let (mut chunks, mut findings) = (frame.open_chunks().unwrap(), ChunkFindings::default());
+        let mut chunks = frame.open_chunks().unwrap();
         for number in [0, 1, 100, 101] {
             let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(number) };
-            assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+            let chunk = scan.take(&mut chunks, &entry).unwrap();
+            assert!(chunk.is_none_or(|chunk| chunk.findings.is_empty()));
         }
         assert_eq!(scan.files, [0, 1].into());
         // If the directory of the frame could be listed, `take` adds a listed number to `files` before it opens the
         // file. So a later entry with the same number is skipped, even if the file could not be read.
         scan.listed = Some(vec![100]);
         let entry = ChunkEntry { number: 0, nbytes: None, place: ChunkPlace::File(100) };
-        assert_eq!(scan.take(&mut chunks, &entry, &mut findings).unwrap(), None);
+        assert!(scan.take(&mut chunks, &entry).unwrap().is_none());
         assert!(scan.files.contains(&100));
     }
 }

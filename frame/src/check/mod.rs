@@ -9,6 +9,7 @@ use crate::header::array_rules;
 use crate::header::frame::Frame;
 use crate::header::header_rules;
 use crate::progress::Progress;
+use crate::queue::MAX_THREADS;
 use crate::source::ReadAt;
 use check_report::Report;
 
@@ -84,6 +85,7 @@ mod vlmeta_values;
 #[derive(Debug, Default)]
 pub struct Check<'p> {
     depth: CheckDepth,
+    threads: usize,
     progress: Progress<'p>,
 }
 
@@ -120,11 +122,26 @@ pub fn check(path: impl AsRef<Path>) -> Result<Report, Error> {
 impl<'p> Check<'p> {
     /// A check of this depth.
     pub fn new(depth: CheckDepth) -> Self {
-        Self { depth, progress: Progress::default() }
+        Self { depth, ..Self::default() }
+    }
+
+    /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
+    /// calling thread is one of them, and only it reads the file. The report does not depend on the number of threads.
+    /// Up to two stored chunks for each thread are in memory, but at most 64 MiB and one chunk in all.
+    ///
+    /// ```
+    /// use b2nd_frame::{Check, CheckDepth};
+    ///
+    /// let report = Check::new(CheckDepth::ChunkData).threads(4).run_path("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(report.findings, []);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn threads(self, threads: usize) -> Self {
+        Self { threads: threads.min(MAX_THREADS), ..self }
     }
 
     /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
-    /// time while a long chunk index is read. The callback can stop the check with an error of the kind
+    /// time while a long chunk index is read. With several threads, some of these chunks may still be decompressed. The callback can stop the check with an error of the kind
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```
@@ -211,7 +228,7 @@ impl<'p> Check<'p> {
         let available = frame.available()?;
         report.findings.extend(header_rules::file_length(frame.header(), frame.offset() > 0, available));
         if self.depth >= CheckDepth::ChunkHeaders {
-            chunk_walk::check(frame, self.depth, &mut self.progress, &mut report)?;
+            chunk_walk::check(frame, self.depth, self.threads, &mut self.progress, &mut report)?;
         }
         if self.depth >= CheckDepth::ChunkData {
             vlmeta_values::check(frame, &mut report)?;

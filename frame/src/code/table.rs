@@ -267,7 +267,7 @@ codes! {
          Replaced or deleted chunks leave such bytes. A damaged entry has the same effect: it can mark a stored chunk \
          as all zeros, and the chunk then reads as zeros without an error."
         "Chunks were replaced or deleted, or the entry of a chunk was damaged."
-        "Nothing, if chunks were replaced or deleted: only a new array with the same items has none of these bytes. \
+        "Nothing, if chunks were replaced or deleted: `b2nd rewrite` leaves these bytes out. \
          Otherwise check that the items of the chunks that are not stored are plausible."
     ChunkFile "chunk-file" Error Frame Salvage
         "A chunk file of a sparse frame is missing or incomplete. C-Blosc2 cannot read that chunk, and does not open \

@@ -236,9 +236,9 @@ impl ArrayUpdate {
     }
 
     #[cfg(feature = "ndarray")]
-    pub(super) fn is_swapped<T: crate::slice::ndarray_items::Item>(&self) -> Result<bool, Error> {
+    pub(super) fn is_swapped<T: crate::slice::item::Item>(&self) -> Result<bool, Error> {
         let dtype = self.meta.parse_dtype().map_err(|error| error.to_string());
-        crate::slice::ndarray_items::is_swapped::<T>(&dtype, self.typesize, "written from")
+        crate::slice::item::is_swapped::<T>(&dtype, self.typesize, "written from")
     }
 
     /// Writes the items of a region, in C order.

@@ -7,7 +7,7 @@ use ndarray::{ArrayView, Dimension};
 use crate::chunk::expansion::zeroed;
 use crate::edit::array_update::ArrayUpdate;
 use crate::error::Error;
-use crate::slice::ndarray_items::Item;
+use crate::slice::item::Item;
 use crate::write::whole_array::{check_shape, copy_items};
 
 impl ArrayUpdate {

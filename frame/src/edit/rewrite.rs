@@ -28,12 +28,13 @@ use crate::source::ReadAt;
 /// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
 /// | a header of C-Blosc2 2.0 beta 2 to 5 (`9d`) | writes header and trailer of the present generation (`9e`) |
 /// | sparse or contiguous | converts to the [given frame type](Self::sparse); this also works for frames without an array |
+/// | bytes that belong to [no chunk](Frame::unowned_bytes) | leaves them out, so the new frame is shorter |
 ///
 /// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
-/// trailer is converted; if the frame type changes, the new frame gets a new chunk index; and if the shape or dtype
+/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if the shape or dtype
 /// changes, the vlmetalayers that python-blosc2 has computed from the items
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
 /// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
@@ -165,9 +166,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
 
     /// Makes the new frame sparse, or contiguous if `is_sparse` is false. The default is the type of the old frame.
     ///
-    /// The chunks are copied one by one, without decompression. Holes between chunks, which C-Blosc2 leaves after it
-    /// replaces or deletes a chunk, are not copied. A frame without an array can be converted too. The new path must
-    /// differ from the old one.
+    /// The chunks are copied one by one, without decompression. A frame without an array can be converted too. The new
+    /// path must differ from the old one.
     ///
     /// ```
     /// use b2nd_frame::{Frame, Rewrite, is_sparse_frame};
@@ -252,7 +252,7 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
-    ///   without an array can only be converted to the other frame type. Also if the shape or dtype changes in place,
+    ///   without an array can only be converted to the other frame type, or get rid of holes. Also if the shape or dtype changes in place,
     ///   and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.

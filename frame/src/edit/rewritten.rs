@@ -69,7 +69,11 @@ impl Rewritten {
         let old_trailer = frame.read_trailer()?;
         let mut trailer =
             if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
-        let (body, body_len) = match is_sparse.filter(|&to| to != frame.header().is_sparse()) {
+        let was_sparse = frame.header().is_sparse();
+        let is_sparse_now = is_sparse.unwrap_or(was_sparse);
+        // The chunk index of an older generation is not read, so its holes are not known.
+        let has_holes = !was_sparse && is_present && frame.unowned_bytes()? > 0;
+        let (body, body_len) = match Some(is_sparse_now).filter(|&to| to != was_sparse || has_holes) {
             None => {
                 let (start, end) = (frame.header().header_len as u64, old_trailer.offset());
                 (Body::Kept(start..end), end.saturating_sub(start))
@@ -83,9 +87,9 @@ impl Rewritten {
                 (Body::Moved(index), len)
             }
         };
-        // If the frame has no array, only the frame type can change.
+        // If the frame has no array, only the frame type can change, or holes can be left out.
         let array = frame.array()?;
-        if array.is_none() && (is_sparse.is_none() || dtype.is_some() || shape.is_some()) {
+        if array.is_none() && (is_sparse.is_none() && !has_holes || dtype.is_some() || shape.is_some()) {
             return Err(no_array());
         }
         let value =

@@ -1,6 +1,7 @@
 //! The sources of the frames in stores.
 
 use core::fmt;
+use core::ops::Range;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -44,6 +45,14 @@ impl ReadAt for MemberSource {
 
     fn modified(&self) -> Option<SystemTime> {
         self.0.modified()
+    }
+
+    fn bytes_per_round_trip(&self) -> u64 {
+        self.0.bytes_per_round_trip()
+    }
+
+    fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        self.0.read_ahead(ranges)
     }
 }
 

@@ -59,8 +59,14 @@ pub(crate) fn streams_end<R: ReadAt>(
     let length = header.nbytes.saturating_sub(before).min(header.blocksize);
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
     for _ in 0..header.nstreams(length) {
-        let Some(length) = chunks.bytes(entry, end, INT32 as u64)? else { return Ok(None) };
-        let Some(&length) = length.bytes.first_chunk() else { return Ok(None) };
+        let known = usize::try_from(end).ok().and_then(|end| first.get(end..)?.first_chunk().copied());
+        let length = match known {
+            Some(length) => Some(length),
+            None => {
+                chunks.bytes(entry, end, INT32 as u64)?.and_then(|read| read.bytes.first_chunk().copied())
+            }
+        };
+        let Some(length) = length else { return Ok(None) };
         end = end.saturating_add((INT32 + stream_len(i32::from_le_bytes(length))) as u64);
     }
     Ok(Some(end))

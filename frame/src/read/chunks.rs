@@ -12,6 +12,7 @@ use crate::error::{Error, ErrorKind};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
+use crate::index::index_rules::{ChunkSpan, gaps};
 use crate::read::open::open_chunk_file;
 use crate::source::{ReadAt, read_up_to};
 
@@ -41,6 +42,8 @@ pub struct Chunks<'f, R> {
     /// The number of the index page that `page` holds; `None` before the first page is read.
     page_number: Option<u64>,
     lookahead: Lookahead,
+    /// The numbers of the chunks whose first bytes were announced to the source.
+    announced: Range<u64>,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
     /// Whether the frame is compared with the one at its path after an error.
@@ -71,9 +74,14 @@ impl Lookahead {
     // longer than a read of 32 bytes.
     const LEN: u64 = 1 << 15;
 
+    /// The kept bytes from `start` on.
+    fn from(&self, start: u64) -> &[u8] {
+        let from = start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| self.bytes.get(from..)).unwrap_or_default()
+    }
+
     fn get(&self, start: u64, length: u64) -> Option<&[u8]> {
-        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
-        self.bytes.get(from..)?.get(..usize::try_from(length).ok()?)
+        self.from(start).get(..usize::try_from(length).ok()?)
     }
 
     /// The number of bytes to read at `start`, if `length` bytes are requested.
@@ -84,6 +92,12 @@ impl Lookahead {
         if is_near && is_new { length.max(Self::LEN) } else { length }
     }
 }
+
+/// The most chunks whose first bytes are announced to the source at a time.
+const MOST_ANNOUNCED: u64 = 256;
+
+/// The most bytes of each chunk that are announced.
+const MOST_EACH: u64 = 1 << 12;
 
 /// Bytes of a stored chunk, and the room for this chunk.
 pub(crate) struct ChunkBytes {
@@ -160,6 +174,44 @@ impl<R: ReadAt> Frame<R> {
         Ok(counts)
     }
 
+    /// Counts the bytes between the header and the chunk index that belong to no chunk: holes that replaced and deleted
+    /// chunks left. [`Rewrite`](crate::Rewrite) leaves them out.
+    ///
+    /// To know where chunks end, this reads the header of each stored chunk. For a sparse frame the result is 0, because its
+    /// chunks are not in the frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`chunks`](Self::chunks), its iterator and [`Chunks::checked_header`].
+    ///
+    /// ```
+    /// use b2nd_frame::Frame;
+    ///
+    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.unowned_bytes()?, 0);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn unowned_bytes(&self) -> Result<u64, Error> {
+        let mut spans = Vec::new();
+        let mut chunks = self.chunks()?;
+        // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
+        if chunks.len() == 0 || self.header().is_sparse() {
+            return Ok(0);
+        }
+        let is_repeated = chunks.is_repeated();
+        while let Some(entry) = chunks.next().transpose()? {
+            if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
+                let end = start.saturating_add(header.cbytes as u64);
+                spans.push(ChunkSpan { start, end, number: entry.number });
+            }
+            if is_repeated {
+                break;
+            }
+        }
+        spans.sort_unstable_by_key(|span| span.start);
+        let start = self.header().header_len as u64;
+        Ok(gaps(&spans, start, chunks.end()).fold(0, |sum: u64, (_, length)| sum.saturating_add(length)))
+    }
+
     fn open_index(&self) -> Result<Index, Error> {
         let first = match self.header().generation {
             Generation::Present => self.index_bytes(self.header().frame_len)?,
@@ -216,6 +268,7 @@ impl<'f, R> Chunks<'f, R> {
             page: Vec::new(),
             page_number: None,
             lookahead: Lookahead::default(),
+            announced: 0..0,
             rules: None,
             is_compared: false,
         }
@@ -412,6 +465,9 @@ impl<R: ReadAt> Chunks<'_, R> {
             ChunkPlace::Frame(start) => {
                 let room = self.end().saturating_sub(start);
                 let length = length.min(room.saturating_sub(from));
+                if from == 0 && length <= MOST_EACH {
+                    self.announce(entry, length)?;
+                }
                 Ok(Some(ChunkBytes { bytes: self.near(start.saturating_add(from), length)?, room }))
             }
             ChunkPlace::File(number) => self.frame.file_bytes(number, from, length),
@@ -435,8 +491,11 @@ impl<R: ReadAt> Chunks<'_, R> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());
         }
-        let longest = self.lookahead.length(start, length).min(self.end().saturating_sub(start));
-        let bytes = self.frame.read_range(start, longest)?;
+        let ahead = if self.announced.is_empty() { self.lookahead.length(start, length) } else { length };
+        let longest = ahead.min(self.end().saturating_sub(start));
+        let mut bytes = self.lookahead.from(start).to_vec();
+        let known = bytes.len() as u64;
+        bytes.append(&mut self.frame.read_range(start + known, longest - known)?);
         // Do not keep this many bytes: copying them takes longer than a separate read of the next header.
         if length > Lookahead::LEN {
             return Ok(bytes);
@@ -444,6 +503,33 @@ impl<R: ReadAt> Chunks<'_, R> {
         let furthest = self.lookahead.furthest.max(if longest > length { start + longest } else { 0 });
         self.lookahead = Lookahead { start, bytes, furthest };
         Ok(self.lookahead.get(start, length).unwrap_or_default().to_vec())
+    }
+
+    /// Announces the first `length` bytes of a chunk, and of those that follow it in the index, to a source with a delay.
+    /// So such a source can request the headers of many chunks at the same time.
+    fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
+        if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
+            return Ok(());
+        }
+        let (Some(index), Some(page)) = (&self.index, self.page_number) else { return Ok(()) };
+        let page_end = page.saturating_add(1).saturating_mul(index.page_len()).min(index.len());
+        let end = page_end.min(entry.number.saturating_add(MOST_ANNOUNCED));
+        if entry.number / index.page_len() != page {
+            return Ok(());
+        }
+        let entries = (entry.number..end).map(|number| index.entry(number, &self.page, self.frame.header()));
+        let starts = entries.filter_map(|entry| match entry.place {
+            ChunkPlace::Frame(start) if start < self.end() => Some(start),
+            _ => None,
+        });
+        let mut starts: Vec<_> = starts.chain([self.end()]).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let ends = starts.iter().skip(1);
+        let first = |(&start, &next): (&u64, &u64)| start..start.saturating_add(length).min(next);
+        self.frame.read_ahead(starts.iter().zip(ends).map(first))?;
+        self.announced = entry.number..end;
+        Ok(())
     }
 
     /// The number of chunks.

@@ -1,5 +1,7 @@
 //! Reads byte ranges of a frame.
 
+use core::ops::Range;
+
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::header::frame::Frame;
@@ -18,6 +20,13 @@ impl<R: ReadAt> Frame<R> {
     pub(crate) fn available(&self) -> Result<u64, Error> {
         let size = self.reader.size().map_err(|error| self.unreadable(error))?;
         Ok(size.saturating_sub(self.offset))
+    }
+
+    /// Announces byte ranges of the frame that are read next.
+    pub(crate) fn read_ahead(&self, ranges: impl Iterator<Item = Range<u64>>) -> Result<(), Error> {
+        let in_file = |byte: u64| self.offset.saturating_add(byte);
+        let ranges: Vec<_> = ranges.map(|range| in_file(range.start)..in_file(range.end)).collect();
+        self.reader.read_ahead(&ranges).map_err(|error| self.unreadable(error))
     }
 
     /// Reads `length` bytes at an offset of the frame. If the file ends before the last of these bytes, the result is

@@ -21,11 +21,13 @@ mod stored_chunk;
 
 mod waves;
 
-pub(crate) mod threads;
+mod threads;
 
 pub(crate) mod array;
 
 pub(crate) mod slice_reader;
+
+pub(crate) mod item;
 
 pub(crate) mod plan;
 

@@ -12,6 +12,7 @@ use crate::slice::shared_slice::SharedSlice;
 use crate::slice::slice_reader::Slice;
 use crate::slice::threads::in_threads;
 use crate::slice::waves::{WaveLimits, Waves};
+use crate::source::BYTES_PER_ROUND_TRIP;
 
 /// A plan for reading a slice. It gives the byte ranges to read, and after that the items. It reads nothing itself, so
 /// a program can read the ranges in its own way: with async code, from object stores, or in WebAssembly.
@@ -21,7 +22,10 @@ use crate::slice::waves::{WaveLimits, Waves};
 /// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
 /// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). The
 /// ranges of a wave together have at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
-/// Two ranges with a gap of at most 64 KiB between them are joined into one.
+///
+/// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
+/// whole if the blocks that the slice does not need have at most 512 KiB in all, and 64 KiB per chunk. Two ranges with a
+/// gap of at most 64 KiB between them are joined into one.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -81,15 +85,15 @@ impl<R> Slice<'_, R> {
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
     /// let array = Array::new(Frame::parse(&file)?)?;
     /// let plan = array.slice(&[0..3, 0..5]).plan()?;
-    /// // The chunk index comes first.
-    /// assert_eq!(plan.ranges(), [421..520]);
+    /// // This frame is short, so all bytes after its header come first. In a longer frame, this is the chunk index.
+    /// assert_eq!(plan.ranges(), [165..520]);
     ///
     /// let error = array.slice(&[0..3, 4..6]).plan().unwrap_err();
     /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn plan(self) -> Result<SlicePlan, Error> {
-        self.plan_with(WaveLimits::REMOTE)
+        self.plan_with(WaveLimits::remote(BYTES_PER_ROUND_TRIP))
     }
 
     fn plan_with(self, limits: WaveLimits) -> Result<SlicePlan, Error> {
@@ -237,11 +241,16 @@ impl fmt::Debug for SlicePlan {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::io::Cursor;
     use std::path::Path;
+
+    use b2nd_serde::{Meta, Shapes};
 
     use super::*;
     use crate::header::frame::Frame;
     use crate::slice::array::Array;
+    use crate::slice::waves::FIRST_READ;
+    use crate::write::frame_builder::FrameBuilder;
 
     fn followed(mut plan: SlicePlan, file: &[u8]) -> Vec<u8> {
         while !plan.ranges().is_empty() {
@@ -267,10 +276,10 @@ mod tests {
                 let Ok(frame) = Frame::read_at(&file, 0) else { continue };
                 let Ok(array) = Array::new(frame) else { continue };
                 let Ok(items) = array.whole().read() else { continue };
-                for (wave, gap, reads_whole) in
-                    [(1, 0, false), (200, 8, false), (200, 8, true), (5000, 100, true)]
+                for (wave, gap, spare) in
+                    [(1, 0, 0), (200, 8, 0), (200, 8, 16), (200, 0, 1 << 20), (5000, 100, 800)]
                 {
-                    let limits = WaveLimits { wave, gap, reads_whole };
+                    let limits = WaveLimits { wave, gap, spare };
                     // The array knows its index and the starts of its chunks; a new array does not.
                     let new = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
                     for array in [&array, &new] {
@@ -286,6 +295,52 @@ mod tests {
         assert!(count > least, "{count}");
     }
 
+    /// The numbers of bytes of each wave.
+    fn waves(array: &Array<&Vec<u8>>, range: Range<u64>) -> Vec<u64> {
+        let mut plan = array.slice(&[range]).plan().unwrap();
+        let mut waves = Vec::new();
+        while !plan.ranges().is_empty() {
+            waves.push(plan.ranges().iter().map(|range| range.end - range.start).sum());
+            let bytes = |range: &Range<u64>| {
+                let [start, end] = [range.start, range.end].map(|byte| usize::try_from(byte).unwrap());
+                array.frame().reader()[start..end].to_vec()
+            };
+            plan.take(plan.ranges().iter().map(bytes).collect::<Vec<_>>()).unwrap();
+        }
+        waves
+    }
+
+    #[test]
+    fn plan_reads_needless_bytes_if_that_saves_a_wave() {
+        // Chunks of 10 blocks, which are not compressed.
+        let file = |chunks: u64, chunk: usize| {
+            let (chunksize, block) = (i32::try_from(chunk).unwrap(), i32::try_from(chunk / 10).unwrap());
+            let shape = i64::try_from(chunks * chunk as u64).unwrap();
+            let shapes = Shapes { shape: &[shape], chunkshape: &[chunksize], blockshape: &[block] };
+            let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+            let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+            for number in 0..chunks {
+                writer.write_uncompressed(number, &vec![7; chunk]).unwrap();
+            }
+            writer.finish().unwrap().into_inner()
+        };
+        let open = |file| Array::new(Frame::read_at(file, 0).unwrap()).unwrap();
+        // A short frame is one wave.
+        let short = file(5, 100_000);
+        assert_eq!(waves(&open(&short), 5..6).len(), 1);
+        // One chunk is read whole, and also two of them, but not a chunk of which 900000 bytes are needless.
+        let long = file(10, 200_000);
+        assert_eq!(waves(&open(&long), 5..6)[1..], [200_032]);
+        assert_eq!(waves(&open(&long), 199_990..200_010)[1..], [400_064]);
+        let large = file(4, 1_000_000);
+        assert_eq!(waves(&open(&large), 5..6)[1..], [FIRST_READ, 100_000]);
+        assert_eq!(waves(&open(&large), 0..500_000)[1..], [1_000_032]);
+        // Needless bytes of several chunks count together.
+        assert_eq!(waves(&open(&long), 200_000..200_001)[1..], [200_032]);
+        let tall = file(2, 600_000);
+        assert_eq!(waves(&open(&tall), 599_999..600_001)[1..], [2 * FIRST_READ, 120_032]);
+    }
+
     #[test]
     fn a_wave_is_taken_as_a_whole_or_not_at_all() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/int32_3x5.b2nd");
@@ -297,8 +352,8 @@ mod tests {
         let index = &file[start..end];
         let mut refused = |wave: Vec<&[u8]>| plan.take(wave).unwrap_err().to_string();
         assert_eq!(refused(Vec::new()), "the wave has 1 byte ranges, not 0");
-        assert_eq!(refused(vec![&file]), "byte range 0 of the wave has 99 bytes, not 520");
-        assert_eq!(refused(vec![&index[1..]]), "byte range 0 of the wave has 99 bytes, not 98");
+        assert_eq!(refused(vec![&file]), "byte range 0 of the wave has 355 bytes, not 520");
+        assert_eq!(refused(vec![&index[1..]]), "byte range 0 of the wave has 355 bytes, not 354");
         plan.take([index]).unwrap();
         let error = array.whole().plan().unwrap().finish().unwrap_err();
         assert_eq!(error.to_string(), "byte ranges of the slice are left, 1 in this wave");

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::queue::MAX_THREADS;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::subscripts::{Subscript, Subscripts};
-use crate::slice::threads::{MAX_THREADS, in_threads};
+use crate::slice::threads::in_threads;
 use crate::slice::waves::{Request, WaveLimits, Waves};
 use crate::source::ReadAt;
 
@@ -22,10 +23,9 @@ use crate::source::ReadAt;
 /// use b2nd_frame::Array;
 ///
 /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-/// let mut items = [0; 24];
+/// let mut items = [0_i32; 6];
 /// array.slice(&[1..3, 2..5]).threads(2).read_into(&mut items)?;
-/// let items = items.as_chunks().0.iter().map(|&item| i32::from_le_bytes(item));
-/// assert!(items.eq([7, 8, 9, 12, 13, 14]));
+/// assert_eq!(items, [7, 8, 9, 12, 13, 14]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 #[derive(Debug)]
@@ -147,7 +147,8 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
-    ///   [`check`](crate::check()), if a needed block cannot be decompressed, or if two chunks share bytes or a file.
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks have more bytes than the
+    ///   frame, or if two of them have the same file.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
@@ -160,25 +161,6 @@ impl<R: ReadAt> Slice<'_, R> {
         Ok(items)
     }
 
-    /// Reads the items into a buffer of exactly [`nbytes`](Self::nbytes) bytes. After an error, the content of the
-    /// buffer is not specified.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`read`](Self::read), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has
-    /// another length.
-    pub fn read_into(self, items: &mut [u8]) -> Result<(), Error> {
-        let selection = self.selection()?;
-        selection.check_forward()?;
-        if selection.nbytes != items.len() {
-            let (nbytes, found) = (selection.nbytes, items.len());
-            return Err(Error::invalid_input(format_args!(
-                "the slice has {nbytes} bytes, but the buffer {found}"
-            )));
-        }
-        self.fill(&selection, items, false)
-    }
-
     pub(super) fn fill(
         self,
         selection: &Arc<Selection>,
@@ -188,7 +170,8 @@ impl<R: ReadAt> Slice<'_, R> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.check_unchanged()?;
-        let mut waves = Waves::new(Arc::clone(selection), WaveLimits::FILE);
+        let limits = WaveLimits::of(frame.reader());
+        let mut waves = Waves::new(Arc::clone(selection), limits);
         let filled = in_threads(threads, selection, &target, |receive| {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
@@ -211,17 +194,9 @@ impl<R: ReadAt> Frame<R> {
 
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
-        let (mut answers, mut lacking) = (Vec::new(), None);
-        for request in waves.requests() {
-            match self.read_request(request) {
-                Ok(answer) => answers.push(answer.ok_or_else(|| waves.missing(request))?),
-                Err(error) if !error.ranges().is_empty() => {
-                    lacking = lacking.into_iter().chain([error]).reduce(Error::and);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        lacking.map_or(Ok(answers), Err)
+        let requests = waves.requests().iter();
+        self.read_ahead(requests.clone().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;
+        requests.map(|of| self.read_request(of)?.ok_or_else(|| waves.missing(of))).collect()
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.

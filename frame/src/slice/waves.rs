@@ -19,11 +19,12 @@ use crate::slice::opened::{CACHE_LEN, ChunkStart, Opened};
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 use crate::slice::window::Window;
+use crate::source::ReadAt;
 
 /// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
 /// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
-const FIRST_READ: u64 = 1 << 14;
+pub(super) const FIRST_READ: u64 = 1 << 14;
 
 /// A planned read of `n` blocks counts as at least `READ_WEIGHT + n * BLOCK_WEIGHT` bytes for the limit of a wave, even
 /// if it reads fewer bytes. This minimum is the memory that the plan of the read takes. Without the minimum, a small
@@ -36,20 +37,30 @@ const BLOCK_WEIGHT: u64 = 64;
 pub(super) struct WaveLimits {
     /// The maximum number of bytes of a wave. A single range can be longer.
     pub(super) wave: u64,
-    /// The longest gap between two ranges that are read as one.
+    /// The longest gap between two ranges that are read as one. So many needless bytes cost as much as a request.
     pub(super) gap: u64,
-    /// Whether some chunks are read in one wave instead of two: chunks that are not longer than `gap`, and chunks of
-    /// which the slice needs all blocks.
-    pub(super) reads_whole: bool,
+    /// The number of needless bytes that cost as much as a wave, so they are read if that saves a wave. If it is 0, no
+    /// chunk is read whole before its header is known.
+    pub(super) spare: u64,
 }
 
 impl WaveLimits {
     /// The limits for files. Waves are short, because threads decompress a wave while the next one is read.
-    pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, reads_whole: false };
+    pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, spare: 0 };
 
-    /// The limits for object stores. The latency of a request is as long as the transfer of hundreds of kilobytes. So a
-    /// few long requests are faster than many short ones.
-    pub(super) const REMOTE: Self = Self { wave: 1 << 26, gap: 1 << 16, reads_whole: true };
+    /// The limits for a source that could transfer `spare` bytes during a round trip. The requests of a wave run in
+    /// parallel, so one request costs less than a wave.
+    pub(super) const fn remote(spare: u64) -> Self {
+        Self { wave: 1 << 26, gap: spare / 8, spare }
+    }
+
+    /// The limits for a source.
+    pub(super) fn of(source: &impl ReadAt) -> Self {
+        match source.bytes_per_round_trip() {
+            0 => Self::FILE,
+            spare => Self::remote(spare),
+        }
+    }
 }
 
 /// A byte range to read.
@@ -72,8 +83,10 @@ pub(super) struct Waves {
     pages: BTreeMap<u64, Arc<Vec<u8>>>,
     /// The offsets of the chunks whose entries are in `pages`, in ascending order. They give the length of a chunk
     /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
-    /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.reads_whole` is false.
+    /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.spare` is 0.
     starts: Vec<u64>,
+    /// All bytes of the frame after its header, if they were read together with the index.
+    frame_bytes: Option<Arc<Vec<u8>>>,
     /// The index of the next chunk among the chunks with items of the slice.
     next: usize,
     /// Chunks whose header is known, but not yet all bytes that the slice needs.
@@ -118,6 +131,8 @@ struct PlannedRead {
 }
 
 enum Purpose {
+    /// All bytes of the frame after its header.
+    Frame,
     Index,
     /// The first bytes of a chunk, and its header if that was read before.
     Start(StoredChunk, Option<ChunkHeader>),
@@ -144,6 +159,7 @@ impl Waves {
             index_bytes: BTreeMap::new(),
             pages: BTreeMap::new(),
             starts: Vec::new(),
+            frame_bytes: None,
             next: 0,
             open_chunks: VecDeque::new(),
             planned: Vec::new(),
@@ -174,28 +190,55 @@ impl Waves {
         }
         let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
         let requests = std::mem::take(&mut self.requests);
-        for PlannedRead { purpose, request, range, file } in std::mem::take(&mut self.planned) {
-            let (Some(read), Some(request)) = (answers.get(request), requests.get(request)) else { continue };
-            let end = request.range.start.saturating_add(read.len() as u64);
-            if file.is_none() && end < range.end {
-                let frame_len = self.opened().header.frame_len;
-                return Err(Error::malformed(cut_short("", frame_len, end.min(frame_len))));
-            }
-            let at = usize::try_from(range.start - request.range.start).unwrap_or(usize::MAX);
-            let window = Window { read: Arc::clone(read), at, from: 0 };
-            match purpose {
-                Purpose::Index => self.take_index(range.start, window)?,
-                Purpose::Start(chunk, header) => self.take_start(chunk, header, window, receive)?,
-                Purpose::Blocks(chunk, header, list) => {
-                    let from = extent(&list).start;
-                    let bytes = Window { from, ..window };
-                    pass_blocks(chunk, header, list, bytes, receive)?;
-                }
-            }
+        for planned in std::mem::take(&mut self.planned) {
+            let number = planned.request;
+            let (Some(read), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
+            self.take(planned, read, request.range.start, receive)?;
         }
         self.request_more(receive)?;
+        while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
+            let start = self.opened().header.header_len as u64;
+            for planned in std::mem::take(&mut self.planned) {
+                self.take(planned, &read, start, receive)?;
+            }
+            self.request_more(receive)?;
+        }
         self.join();
         Ok(!self.requests.is_empty())
+    }
+
+    /// Takes the bytes of a planned read. They are in `read`, which begins at offset `start` of the frame or chunk file.
+    fn take(
+        &mut self,
+        planned: PlannedRead,
+        read: &Arc<Vec<u8>>,
+        start: u64,
+        receive: &mut ReceiveTask<'_>,
+    ) -> Result<(), Error> {
+        let PlannedRead { purpose, range, file, request: _ } = planned;
+        let end = start.saturating_add(read.len() as u64);
+        if file.is_none() && end < range.end {
+            let frame_len = self.opened().header.frame_len;
+            return Err(Error::malformed(cut_short("", frame_len, end.min(frame_len))));
+        }
+        let within = |byte: u64| usize::try_from(byte.checked_sub(start)?).ok();
+        let window =
+            |byte| Window { read: Arc::clone(read), at: within(byte).unwrap_or(usize::MAX), from: 0 };
+        let bytes = window(range.start);
+        match purpose {
+            Purpose::Frame => {
+                self.frame_bytes = Some(Arc::clone(read));
+                // The array keeps the start of the index, but not the rest of the frame.
+                let index = window(index_start(&self.opened().header)).rest().to_vec();
+                self.opened().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
+            }
+            Purpose::Index => self.take_index(range.start, bytes),
+            Purpose::Start(chunk, header) => self.take_start(chunk, header, bytes, receive),
+            Purpose::Blocks(chunk, header, list) => {
+                let from = extent(&list).start;
+                pass_blocks(chunk, header, list, Window { from, ..bytes }, receive)
+            }
+        }
     }
 
     /// The error for a missing chunk file.
@@ -205,7 +248,7 @@ impl Waves {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) => {
                 Error::malformed(missing(&chunk.entry))
             }
-            Some(Purpose::Index) | None => Error::changing(None),
+            Some(Purpose::Frame | Purpose::Index) | None => Error::changing(None),
         }
     }
 
@@ -303,10 +346,10 @@ impl Waves {
         let mut weight = 0;
         if self.plan_open_chunks(&mut weight)? {
             // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later
-            // wave. For a file (`reads_whole` is false), use only a quarter of the remaining bytes. So the wave with the
+            // wave. For a file (`spare` is 0), use only a quarter of the remaining bytes. So the wave with the
             // blocks comes sooner, and the threads have blocks to decompress.
             let left = self.limits.wave.saturating_sub(weight);
-            self.begin_chunks(if self.limits.reads_whole { left } else { left / 4 }, receive)?;
+            self.begin_chunks(if self.limits.spare > 0 { left } else { left / 4 }, receive)?;
             // The start of a chunk may have been read for an earlier slice. Then its blocks are in this wave.
             self.plan_open_chunks(&mut weight)?;
         }
@@ -351,7 +394,7 @@ impl Waves {
         let opened = &*selection.opened;
         let index_at = index_start(&opened.header);
         let Some((index, first)) = opened.index() else { return self.plan_index() };
-        let mut weight = 0;
+        let (mut weight, mut reads_whole) = (0, None);
         for chunk in selection.chunks_from(self.next) {
             let number = chunk.number();
             if number >= index.len() {
@@ -365,13 +408,15 @@ impl Waves {
                 if !is_empty || self.plan_pages(index, first)? {
                     break;
                 }
+                reads_whole = None;
             }
+            let reads_whole = *reads_whole.get_or_insert_with(|| self.saves_wave(index, most));
             let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
             let entry = index.entry(number, bytes, &opened.header);
             let part = self.next;
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
-                    self.first_len(&entry, place, &chunk).min(index_at.saturating_sub(place))
+                    self.first_len(&entry, place, &chunk, reads_whole).min(index_at.saturating_sub(place))
                 }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
@@ -402,9 +447,14 @@ impl Waves {
         Ok(())
     }
 
-    /// Plans the first read of the chunk index.
+    /// Plans the first read of the chunk index, or of all bytes after the header if these are few.
     fn plan_index(&mut self) -> Result<(), Error> {
         let header = &self.opened().header;
+        let frame = header.header_len as u64..header.frame_len;
+        if !header.is_sparse() && frame.end.saturating_sub(frame.start) <= self.limits.spare {
+            self.planned.push(PlannedRead { purpose: Purpose::Frame, file: None, range: frame, request: 0 });
+            return Ok(());
+        }
         let start = index_start(header);
         let end = start.saturating_add(FIRST_READ).min(header.frame_len);
         if end <= start {
@@ -414,20 +464,55 @@ impl Waves {
         Ok(())
     }
 
-    /// The number of bytes of the first read of a chunk in the frame.
-    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> u64 {
-        let next = self.starts.get(self.starts.partition_point(|&start| start <= place));
-        // `longest` is the largest stored size of the chunk: data that does not compress is stored uncompressed, after
-        // the chunk header.
+    /// The stored length of a chunk in the frame, estimated from the place of the next chunk, and how many of these bytes
+    /// the slice does not need. `None` if the length is not known.
+    fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> Option<(u64, u64)> {
+        let next = self.starts.get(self.starts.partition_point(|&start| start <= place))?;
+        // The largest stored size of the chunk: data that does not compress is stored uncompressed, after the chunk
+        // header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
-        let stored = next.map_or(u64::MAX, |next| (next - place).min(longest));
-        let is_short = stored <= self.limits.gap;
-        let is_needed =
-            || stored <= self.limits.wave && chunk.blocks().count() == chunk.whole().blocks().count();
-        // Read the whole chunk at once if it is short, or if it fits in a wave and the slice needs all its blocks. But
-        // read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk, and
-        // in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
-        if is_short || is_needed() { stored.max(FIRST_READ) } else { FIRST_READ }
+        let stored = (next - place).min(longest);
+        let [needed, blocks] = [chunk, &chunk.whole()].map(|chunk| chunk.blocks().len() as u64);
+        Some((stored, stored - stored.saturating_mul(needed) / blocks.max(1).max(needed)))
+    }
+
+    /// Whether the next wave can read all its chunks whole, so that no further wave reads their blocks. The needless
+    /// bytes must cost less than this wave and its requests.
+    fn saves_wave(&self, index: &Index, most: u64) -> bool {
+        let selection = &*self.selection;
+        let (mut weight, mut needless, mut limit) = (0, 0, self.limits.spare);
+        if limit == 0 {
+            return false;
+        }
+        for chunk in selection.chunks_from(self.next) {
+            let number = chunk.number();
+            let Some(page) = self.pages.get(&(number / index.page_len())) else { break };
+            let entry = index.entry(number, page, &selection.opened.header);
+            weight += READ_WEIGHT;
+            let ChunkPlace::Frame(place) = entry.place else { continue };
+            let Some((stored, more)) = self.stored_len(&entry, place, &chunk) else { return false };
+            weight += stored;
+            needless += more;
+            limit += self.limits.gap;
+            if weight > most || needless > limit {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The number of bytes of the first read of a chunk in the frame.
+    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>, reads_whole: bool) -> u64 {
+        match self.stored_len(entry, place, chunk) {
+            // Read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk,
+            // and in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
+            Some((stored, needless))
+                if stored <= self.limits.wave && (reads_whole || needless <= self.limits.gap) =>
+            {
+                stored.max(FIRST_READ)
+            }
+            _ => FIRST_READ,
+        }
     }
 
     /// Puts the pages of the index with the entries of the next chunks into `pages`, and plans reads for pages that are
@@ -477,7 +562,7 @@ impl Waves {
             }
         }
         if !is_planned {
-            if self.limits.reads_whole {
+            if self.limits.spare > 0 {
                 let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
                 let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
                 let offsets = values.filter_map(value);

@@ -4,20 +4,18 @@ use core::fmt;
 use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io::{Seek, Write};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use b2nd_chunk::{CParams, Compressor, ErrorKind, Filter, SpecialValue};
-use b2nd_serde::geometry::{Chunk, Chunks};
+use b2nd_serde::geometry::Chunk;
 use b2nd_serde::{Geometry, Meta};
 
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
+use crate::queue::{MAX_THREADS, in_order};
 #[cfg(feature = "ndarray")]
-use crate::slice::ndarray_items::{self, Item};
-use crate::slice::threads::MAX_THREADS;
+use crate::slice::item::{self, Item};
 use crate::write::frame_plan::Sizes;
 use crate::write::frame_writer::FrameWriter;
 
@@ -61,6 +59,8 @@ pub struct ArrayWriter<W: Write> {
     params: CParams,
     /// A worker for each thread.
     workers: Vec<Worker>,
+    /// Buffers for compressed chunks, which tasks use again.
+    spare: Vec<Vec<u8>>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,
     /// Whether a call has failed, or panicked, after it took items. These items are lost, and the rest of their chunks
@@ -69,12 +69,29 @@ pub struct ArrayWriter<W: Write> {
 }
 
 /// The compressor and the buffers of a thread. `part` has the items that are in both a chunk and the region, in C
-/// order. `items` has all items of the chunk, and `chunk` has the compressed chunk.
+/// order. `items` has all items of the chunk.
 struct Worker {
     compressor: Compressor,
     part: Vec<u8>,
     items: Vec<u8>,
-    chunk: Vec<u8>,
+}
+
+/// A task of the queue: the part of a chunk that is in the region.
+struct GatherTask<'p> {
+    part: Chunk<'p>,
+    /// The chunk, if it is open.
+    open: Option<OpenChunk>,
+    /// The buffer for the compressed chunk.
+    buffer: Vec<u8>,
+}
+
+/// A chunk after the items of a part were copied into it.
+struct GatheredChunk {
+    number: u64,
+    /// The chunk, if it is not complete yet.
+    open: Option<OpenChunk>,
+    /// The compressed chunk, if it is complete.
+    buffer: Vec<u8>,
 }
 
 /// An incomplete chunk, with the items written so far.
@@ -89,16 +106,6 @@ struct OpenChunk {
 /// is the part of the chunk that is in the region. The second is the buffer `part` of the [`Worker`]: `write_from`
 /// first reads the items of the part into it. The third is the buffer of the whole chunk.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
-
-/// The chunks of a region. Threads take the chunks in order, and write them in the same order.
-struct Queue<'q, W: Write, E> {
-    parts: Chunks<'q>,
-    ntaken: u64,
-    nwritten: u64,
-    frame: &'q mut FrameWriter<W>,
-    open: &'q mut BTreeMap<u64, OpenChunk>,
-    result: Result<(), E>,
-}
 
 impl<W: Write + Seek> FrameWriter<W> {
     /// Turns this writer of chunks into a writer of items, which compresses chunks with the codec, level, filters and
@@ -137,6 +144,7 @@ impl<W: Write + Seek> FrameWriter<W> {
             geometry,
             params,
             workers,
+            spare: Vec::new(),
             open: BTreeMap::new(),
             max_open: usize::MAX,
             has_failed: false,
@@ -144,10 +152,10 @@ impl<W: Write + Seek> FrameWriter<W> {
     }
 }
 
-impl<W: Write + Seek + Send> ArrayWriter<W> {
+impl<W: Write + Seek> ArrayWriter<W> {
     /// Sets the number of threads that compress, from 1 to 256. A lower number counts as 1, and a higher number as 256.
     /// The default is 1. The calling thread is one of these threads. If the system refuses to start another thread, the
-    /// others do the work. Each thread needs memory for two chunks. The file does not depend on the number of threads.
+    /// others do the work. Each thread needs memory for three chunks. The file does not depend on the number of threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
         // The first compressor could be created with these parameters, so they are valid. If there is no memory for
@@ -201,7 +209,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     ///
     /// `read` is called for each chunk of the region. `read` gets the ranges of the items that are in both the region
     /// and the chunk, and a buffer. `read` must put these items into the buffer, in C order. Several
-    /// [threads](Self::threads) can call `read` at the same time. In this method, each thread needs memory for three
+    /// [threads](Self::threads) can call `read` at the same time. In this method, each thread needs memory for four
     /// chunks.
     ///
     /// # Errors
@@ -273,10 +281,11 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     pub fn fill_with_zeros(&mut self) -> Result<(), Error> {
         self.check_unbroken()?;
         self.has_failed = true;
+        let mut chunk = Vec::new();
         while let Some((number, open)) = self.open.pop_first() {
             let Some(worker) = self.workers.first_mut() else { break };
-            worker.compress(&open)?;
-            self.frame.write_compressed(number, &worker.chunk)?;
+            worker.compress(&open, &mut chunk)?;
+            self.frame.write_compressed(number, &chunk)?;
         }
         self.frame.fill_missing(SpecialValue::Zeros)?;
         self.has_failed = false;
@@ -323,7 +332,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
     pub(super) fn is_swapped<T: Item>(&self) -> Result<bool, Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
         let dtype = self.meta.parse_dtype().map_err(|error| error.to_string());
-        ndarray_items::is_swapped::<T>(&dtype, typesize, "written from")
+        item::is_swapped::<T>(&dtype, typesize, "written from")
     }
 
     pub(super) fn meta(&self) -> &Meta {
@@ -350,7 +359,7 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
         gather: &Gather<'_, E>,
     ) -> Result<(), E> {
         self.check_unbroken()?;
-        let Self { frame, geometry, workers, open, max_open, has_failed, .. } = self;
+        let Self { frame, geometry, workers, spare, open, max_open, has_failed, .. } = self;
         let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
         let mut nopen = open.len();
         for part in parts.clone() {
@@ -365,31 +374,26 @@ impl<W: Write + Seek + Send> ArrayWriter<W> {
             ))
             .into());
         }
-        // There are no more threads than chunks, because a thread without a chunk has nothing to do.
-        let nthreads = parts.clone().take(workers.len()).count().max(1);
-        let workers = workers.get_mut(..nthreads).unwrap_or_default();
-        let queue = Mutex::new(Queue { parts, ntaken: 0, nwritten: 0, frame, open, result: Ok(()) });
-        let turn = Condvar::new();
-        // Stays true if `gather` panics.
+        let sizes = frame.plan.sizes;
+        let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
+        // Stays true if `gather` fails or panics.
         *has_failed = true;
-        thread::scope(|scope| {
-            let mut workers = workers.iter_mut();
-            let first = workers.next();
-            for worker in workers {
-                // If the system refuses to start another thread, do not try to start more. The threads that have
-                // started and the calling thread do the work.
-                let run = || worker.run(&queue, &turn, gather);
-                if thread::Builder::new().spawn_scoped(scope, run).is_err() {
-                    break;
+        let others = others.iter_mut().map(|worker| worker.gathers(sizes, gather));
+        in_order(own.gathers(sizes, gather), others, |queue| -> Result<(), E> {
+            // Chunks are written in order, so the file does not depend on the number of threads.
+            for part in parts {
+                let (open_chunk, buffer) = (open.remove(&part.number()), spare.pop().unwrap_or_default());
+                if let Some(chunk) = queue.push(GatherTask { part, open: open_chunk, buffer })? {
+                    spare.push(chunk.store(frame, open)?);
                 }
             }
-            if let Some(first) = first {
-                first.run(&queue, &turn, gather);
+            while let Some(chunk) = queue.next()? {
+                spare.push(chunk.store(frame, open)?);
             }
-        });
-        let result = queue.into_inner().unwrap_or_else(PoisonError::into_inner).result;
-        *has_failed = result.is_err();
-        result
+            Ok(())
+        })?;
+        *has_failed = false;
+        Ok(())
     }
 }
 
@@ -399,93 +403,64 @@ impl Worker {
             ErrorKind::NoMemory => Error::too_large(error),
             _ => Error::invalid_input(error),
         })?;
-        Ok(Self { compressor, part: Vec::new(), items: Vec::new(), chunk: Vec::new() })
+        Ok(Self { compressor, part: Vec::new(), items: Vec::new() })
     }
 
-    /// Takes chunks from the queue, and compresses and writes them, until the queue is empty or a thread fails.
-    fn run<W: Write + Seek, E: From<Error>>(
-        &mut self,
-        queue: &Mutex<Queue<'_, W, E>>,
-        turn: &Condvar,
-        gather: &Gather<'_, E>,
-    ) {
-        let _release = Release { queue, turn };
-        let mut locked = lock(queue);
-        while locked.result.is_ok()
-            && let Some(part) = locked.parts.next()
-        {
-            let (number, sizes) = (part.number(), locked.frame.plan.sizes);
-            let open = locked.open.remove(&number);
-            let place = locked.ntaken;
-            locked.ntaken += 1;
-            drop(locked);
-            let gathered = self.gather(&part, open, sizes, gather);
-            // Chunks are written in order, so the file does not depend on the number of threads.
-            let is_waiting = |queue: &mut Queue<'_, W, E>| queue.nwritten != place && queue.result.is_ok();
-            locked = turn.wait_while(lock(queue), is_waiting).unwrap_or_else(PoisonError::into_inner);
-            if locked.result.is_ok() {
-                locked.nwritten += 1;
-                locked.result = gathered.and_then(|open| match open {
-                    Some(open) => {
-                        locked.open.insert(number, open);
-                        Ok(())
-                    }
-                    None => Ok(locked.frame.write_compressed(number, &self.chunk)?),
-                });
-            }
-            turn.notify_all();
-        }
+    /// A function that runs the tasks of a thread.
+    fn gathers<'w, 'p, E: From<Error>>(
+        &'w mut self,
+        sizes: Sizes,
+        gather: &'w Gather<'w, E>,
+    ) -> impl FnMut(GatherTask<'p>) -> Result<GatheredChunk, E> + Send + 'w {
+        move |part| self.gather(part, sizes, gather)
     }
 
-    /// Copies the items of a part into its chunk. If the chunk is then complete, compresses it into `self.chunk` and
-    /// returns `None`. Otherwise returns the open chunk.
+    /// Copies the items of a part into its chunk. If the chunk is then complete, compresses it.
     fn gather<E: From<Error>>(
         &mut self,
-        part: &Chunk<'_>,
-        open: Option<OpenChunk>,
+        GatherTask { part, open, mut buffer }: GatherTask<'_>,
         sizes: Sizes,
         gather: &Gather<'_, E>,
-    ) -> Result<Option<OpenChunk>, E> {
-        let nbytes = sizes.chunksize as usize;
-        if is_whole(part) {
+    ) -> Result<GatheredChunk, E> {
+        let (number, nbytes) = (part.number(), sizes.chunksize as usize);
+        if is_whole(&part) {
             if self.items.len() == nbytes {
                 // The buffer is cleared, because items of the previous chunk may be where this chunk has padding.
                 self.items.fill(0);
             } else {
                 self.items = zeroed(nbytes)?;
             }
-            gather(part, &mut self.part, &mut self.items)?;
-            let compressed = self.compressor.compress_into(&self.items, &mut self.chunk);
-            return Ok(compressed.map_err(Error::too_large).map(|()| None)?);
+            gather(&part, &mut self.part, &mut self.items)?;
+            self.compressor.compress_into(&self.items, &mut buffer).map_err(Error::too_large)?;
+            return Ok(GatheredChunk { number, open: None, buffer });
         }
         let mut open = open.map_or_else(|| OpenChunk::new(nbytes, nbytes / sizes.typesize as usize), Ok)?;
-        gather(part, &mut self.part, &mut open.items)?;
-        open.mark(part);
+        gather(&part, &mut self.part, &mut open.items)?;
+        open.mark(&part);
         if open.nwritten < part.whole().extent().nitems() {
-            return Ok(Some(open));
+            return Ok(GatheredChunk { number, open: Some(open), buffer });
         }
-        self.compress(&open)?;
-        Ok(None)
+        self.compress(&open, &mut buffer)?;
+        Ok(GatheredChunk { number, open: None, buffer })
     }
 
-    fn compress(&mut self, open: &OpenChunk) -> Result<(), Error> {
-        self.compressor.compress_into(&open.items, &mut self.chunk).map_err(Error::too_large)
+    fn compress(&mut self, open: &OpenChunk, chunk: &mut Vec<u8>) -> Result<(), Error> {
+        self.compressor.compress_into(&open.items, chunk).map_err(Error::too_large)
     }
 }
 
-/// Stops the other threads if this thread panics in a function of the caller. Otherwise the other threads would wait
-/// forever for this thread to write its chunk.
-struct Release<'r, 'q, W: Write, E: From<Error>> {
-    queue: &'r Mutex<Queue<'q, W, E>>,
-    turn: &'r Condvar,
-}
-
-impl<W: Write, E: From<Error>> Drop for Release<'_, '_, W, E> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            lock(self.queue).result = Err(Error::stopped().into());
-            self.turn.notify_all();
+impl GatheredChunk {
+    /// Writes the chunk if it is complete. Otherwise it stays open. Returns the buffer for the next task.
+    fn store<W: Write + Seek>(
+        self,
+        frame: &mut FrameWriter<W>,
+        open: &mut BTreeMap<u64, OpenChunk>,
+    ) -> Result<Vec<u8>, Error> {
+        match self.open {
+            Some(chunk) => drop(open.insert(self.number, chunk)),
+            None => frame.write_compressed(self.number, &self.buffer)?,
         }
+        Ok(self.buffer)
     }
 }
 
@@ -537,10 +512,6 @@ pub(crate) fn check_region(
 /// Whether a part of a region is a whole chunk.
 pub(crate) fn is_whole(part: &Chunk<'_>) -> bool {
     part.extent() == part.whole().extent()
-}
-
-fn lock<'l, 'q, W: Write, E>(queue: &'l Mutex<Queue<'q, W, E>>) -> MutexGuard<'l, Queue<'q, W, E>> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The compression parameters in a header.

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::slice::rows::misfit;
 use crate::write::array_writer::ArrayWriter;
 
-impl<W: Write + Seek + Send> ArrayWriter<W> {
+impl<W: Write + Seek> ArrayWriter<W> {
     /// Writes the items of a region from values that implement `Serialize`: one value for each item, in C order. The
     /// page of [`items`](b2nd_serde::dtype::items) lists the types that fit each dtype.
     ///

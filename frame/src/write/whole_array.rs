@@ -11,7 +11,7 @@ use ndarray::{ArrayView, Dimension, Slice};
 
 use crate::error::Error;
 use crate::header::frame::Frame;
-use crate::slice::ndarray_items::{self, Item};
+use crate::slice::item::{self, Item};
 use crate::write::array_writer::ArrayWriter;
 use crate::write::frame_builder::FrameBuilder;
 
@@ -88,7 +88,7 @@ impl FrameBuilder {
     }
 }
 
-impl<W: Write + Seek + Send> ArrayWriter<W> {
+impl<W: Write + Seek> ArrayWriter<W> {
     /// Writes a region from an array of the same shape. The items are converted to the byte order of the dtype.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ pub(crate) fn copy_items<T: Item, D: Dimension>(
         bytes.copy_from_slice(bytes_of(item));
     }
     if is_swapped {
-        ndarray_items::swap::<T>(bytes);
+        item::swap::<T>(bytes);
     }
 }
 

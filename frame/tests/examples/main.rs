@@ -7,6 +7,10 @@ mod catalogue;
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod hdf5_chunk;
 #[cfg(feature = "decompress")]
+#[path = "../../examples/hdf5_dataset.rs"]
+#[expect(dead_code, unreachable_pub, reason = "it is a program")]
+mod hdf5_dataset;
+#[cfg(feature = "decompress")]
 mod objects;
 #[path = "../../examples/range_requests.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -18,6 +22,10 @@ mod slices;
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
 mod star_catalogue;
 
+#[cfg(feature = "decompress")]
+use core::ops::Range;
+#[cfg(feature = "decompress")]
+use core::slice::from_ref;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -74,6 +82,27 @@ fn a_chunk_is_found_wherever_it_is_in_a_file() {
     let expected = "shape [3, 5], blocks [1, 2], dtype <i4";
     assert_eq!(hdf5_chunk::describe(&chunks[1]).unwrap(), expected);
     assert_eq!(hdf5_chunk::describe(&hdf5_chunk::chunk_at(&path, 550).unwrap()).unwrap(), expected);
+}
+
+/// The items of both datasets are 0, 1, 2 and so on.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_dataset_is_read_from_the_positions_of_its_chunks() {
+    let folder = data().join("hdf5");
+    let read = |name: &str, slice: &[Range<u64>]| {
+        let positions = fs::read(folder.join(name)).unwrap();
+        let dataset: hdf5_dataset::Dataset = serde_json::from_slice(&positions).unwrap();
+        dataset.read(&fs::File::open(folder.join("data.h5")).unwrap(), slice).unwrap()
+    };
+    let matrix = |rows: Range<u64>, columns: Range<u64>| {
+        let numbers = rows.flat_map(|row| columns.clone().map(move |column| row * 30 + column));
+        numbers.flat_map(|number| i32::try_from(number).unwrap().to_le_bytes()).collect::<Vec<_>>()
+    };
+    for (rows, columns) in [(0..20, 0..30), (7..17, 15..29), (19..20, 29..30)] {
+        assert_eq!(read("i4_2d.json", &[rows.clone(), columns.clone()]), matrix(rows, columns));
+    }
+    let numbers = (38..83_u32).flat_map(|number| f64::from(number).to_le_bytes());
+    assert!(read("f8_1d.json", from_ref(&(38..83))).into_iter().eq(numbers));
 }
 
 #[cfg(feature = "decompress")]

@@ -10,7 +10,7 @@ use b2nd_frame::{
     Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder,
     Severity, SpecialValue,
 };
-use b2nd_serde::{Meta, Shapes};
+use b2nd_serde::{Dtype, Meta, Shapes};
 
 use crate::{opened, opened_array};
 
@@ -594,6 +594,30 @@ mod from_ndarray {
     }
 
     #[test]
+    fn write_array_and_read_array_take_raw_bytes_for_a_long_double() {
+        let folder = tempfile::tempdir().unwrap();
+        let items = ndarray::arr1(&[[1_u8; 16], [2; 16], [3; 16]]);
+        let shapes = Shapes { shape: &[3], chunkshape: &[2], blockshape: &[2] };
+        let builder = || FrameBuilder::new(Meta::new(shapes, "<f16").unwrap());
+        let written = builder().write_array(folder.path().join("a.b2nd"), items.view());
+        let array = written.and_then(Array::new).unwrap();
+        assert_eq!(array.whole().read_array::<[u8; 16]>().unwrap(), items.clone().into_dyn());
+        let error = array.whole().read_array::<f64>().unwrap_err();
+        assert_eq!(error.to_string(), "items of dtype <f16 cannot be read as f64; use [u8; 16]");
+    }
+
+    #[test]
+    fn write_array_of_a_builder_names_both_shapes_if_they_differ() {
+        let folder = tempfile::tempdir().unwrap();
+        let numbers = ndarray::Array::<i32, _>::zeros((2, 3));
+        let path = folder.path().join("a.b2nd");
+        let error = builder("<i4").write_array(&path, numbers.view()).unwrap_err();
+        let expected = "the metalayer has shape [50, 70], but the array has shape [2, 3]";
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::InvalidInput, expected.into()));
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn an_array_of_another_type_or_shape_is_refused() {
         let mut writer = in_memory(builder("<i4"));
         let says = |error: Error| (error.kind(), error.to_string());
@@ -608,4 +632,54 @@ mod from_ndarray {
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
         assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
     }
+}
+
+/// An array of one dimension with these items.
+fn array_of(dtype: &str, items: &[u8]) -> Array<Vec<u8>> {
+    let typesize = dtype.parse::<Dtype>().unwrap().item_size();
+    let count = i32::try_from(items.len() / typesize).unwrap();
+    let shapes = Shapes { shape: &[count.into()], chunkshape: &[count], blockshape: &[count] };
+    let builder = FrameBuilder::new(Meta::new(shapes, dtype).unwrap());
+    let mut writer = in_memory(builder);
+    writer.write(slice::from_ref(&(0..count.unsigned_abs().into())), items).unwrap();
+    opened_array(writer.finish().unwrap().into_inner())
+}
+
+#[test]
+fn read_into_takes_bytes_and_items_in_either_byte_order() {
+    let numbers = [1_i16, -2, 300];
+    for (dtype, bytes) in
+        [("<i2", numbers.map(i16::to_le_bytes).concat()), (">i2", numbers.map(i16::to_be_bytes).concat())]
+    {
+        let array = array_of(dtype, &bytes);
+        let (mut found, mut stored) = ([0_i16; 3], [0_u8; 6]);
+        array.whole().read_into(&mut found).unwrap();
+        assert_eq!(found, numbers, "{dtype}");
+        array.whole().threads(2).read_into(&mut stored).unwrap();
+        assert_eq!(stored.as_slice(), bytes, "{dtype}");
+        for error in [
+            array.whole().read_into(&mut [0_u16; 3]).unwrap_err(),
+            array.whole().read_into(&mut [0_i32; 3]).unwrap_err(),
+            array.whole().read_into(&mut [[0; 2]; 3]).unwrap_err(),
+        ] {
+            let says = format!("items of dtype {dtype} cannot be read into a buffer of ");
+            assert!(
+                error.to_string().starts_with(&says) && error.to_string().ends_with("; use i16"),
+                "{error}"
+            );
+        }
+        let error = array.whole().read_into(&mut [0_i16; 4]).unwrap_err();
+        assert_eq!(error.to_string(), "the slice has 3 items, but the buffer 4");
+    }
+
+    let array = array_of("|b1", &[1, 0, 1]);
+    let mut found = [false; 3];
+    array.whole().read_into(&mut found).unwrap();
+    assert_eq!(found, [true, false, true]);
+    let error = array_of("|b1", &[1, 2]).whole().read_into(&mut [false; 2]).unwrap_err();
+    assert_eq!(error.to_string(), "item 1 of the slice is not a valid bool: its byte must be 0 or 1");
+
+    let mut found = [[0; 3]; 2];
+    array_of("|S3", b"abcde\0").whole().read_into(&mut found).unwrap();
+    assert_eq!(found, [*b"abc", *b"de\0"]);
 }

@@ -1,15 +1,25 @@
 //! A check of the data finds all chunks that cannot be decompressed.
 
 use std::fs;
+#[cfg(feature = "compress")]
+use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 use std::path::Path;
+#[cfg(feature = "compress")]
+use std::slice;
+#[cfg(feature = "compress")]
+use std::sync::Mutex;
 
 use crate::opened;
 use b2nd_frame::FindingCode;
 use b2nd_frame::{Check, CheckDepth, ChunkPlace, Frame, Report, SkippedPart};
+#[cfg(feature = "compress")]
+use b2nd_frame::{FrameBuilder, ReadAt};
 use b2nd_lab::data;
 #[cfg(feature = "decompress")]
 use b2nd_lab::{chunk_with_a_table, copy_tree, frame_of_chunks};
+#[cfg(feature = "compress")]
+use b2nd_serde::{Meta, Shapes};
 
 /// Files whose chunks are compressed in different ways: the chunks have few or many blocks, and the blocks have equal
 /// or different lengths.
@@ -333,5 +343,105 @@ fn a_chunk_that_is_being_written_is_looked_at_again() {
         });
         assert_eq!(check.run_path(&path).unwrap().findings.len(), 1);
         assert!(looks >= 2, "a second look");
+    }
+}
+
+/// A frame with an array of 40 chunks, whose compressed chunks have about half of `chunk_len` bytes.
+#[cfg(feature = "compress")]
+fn forty_chunks(chunk_len: usize) -> Vec<u8> {
+    let chunk = i32::try_from(chunk_len).unwrap();
+    let nitems = 40 * i64::from(chunk);
+    let shapes = Shapes { shape: &[nitems], chunkshape: &[chunk], blockshape: &[chunk / 4] };
+    let mut rng = fastrand::Rng::with_seed(1);
+    let items: Vec<u8> = (0..40 * chunk_len).map(|at| if at % 64 < 32 { rng.u8(..) } else { 7 }).collect();
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    let mut array = writer.into_array_writer().unwrap();
+    array.write(slice::from_ref(&(0..nitems.unsigned_abs())), &items).unwrap();
+    array.finish().unwrap().into_inner()
+}
+
+/// The offset of each chunk.
+#[cfg(feature = "compress")]
+fn starts(file: &[u8]) -> Vec<usize> {
+    let frame = opened(file.to_vec());
+    let places = frame.chunks().unwrap().map(|entry| match entry.unwrap().place {
+        ChunkPlace::Frame(start) => usize::try_from(start).unwrap(),
+        place => panic!("{place:?}"),
+    });
+    places.collect()
+}
+
+#[cfg(feature = "compress")]
+#[test]
+fn a_check_with_threads_finds_the_same_in_the_same_order() {
+    let file = forty_chunks(4000);
+    let starts = starts(&file);
+    let mut rng = fastrand::Rng::with_seed(2);
+    let mut most = 0;
+    for ndamaged in [0, 1, 7, 30, 40] {
+        for _ in 0..3 {
+            let mut damaged = file.clone();
+            // Most bytes are in the data of the chunk, and some in its header.
+            for number in rng.choose_multiple(0..40, ndamaged) {
+                let length = if rng.bool() { 1200 } else { 32 };
+                damaged[starts[number] + rng.usize(..length)] ^= 1 << rng.u8(..8);
+            }
+            let check = |threads| {
+                let check = Check::new(CheckDepth::ChunkData).threads(threads);
+                check.run(&opened(damaged.clone())).unwrap()
+            };
+            let expected = check(1);
+            most = most.max(expected.findings.len());
+            for threads in [0, 2, 5, 1000] {
+                let found = check(threads);
+                assert_eq!(
+                    (found.findings, found.skipped),
+                    (expected.findings.clone(), expected.skipped.clone())
+                );
+            }
+        }
+    }
+    assert!(most > 10, "{most}");
+}
+
+/// A file that counts how often each of its bytes was read.
+#[cfg(feature = "compress")]
+struct Counted {
+    file: Vec<u8>,
+    counts: Mutex<Vec<u32>>,
+}
+
+#[cfg(feature = "compress")]
+impl ReadAt for Counted {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let length = self.file.read_at(buffer, offset)?;
+        let start = usize::try_from(offset).unwrap();
+        self.counts.lock().unwrap()[start..start + length].iter_mut().for_each(|count| *count += 1);
+        Ok(length)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+}
+
+#[cfg(feature = "compress")]
+#[test]
+fn a_check_of_data_reads_each_byte_of_a_chunk_once() {
+    for chunk_len in [400, 4000, 40_000, 400_000] {
+        let file = forty_chunks(chunk_len);
+        let starts = starts(&file);
+        let counts = Mutex::new(vec![0; file.len()]);
+        let frame = Frame::read_at(Counted { file, counts }, 0).unwrap();
+        let Counted { counts, .. } = frame.reader();
+        counts.lock().unwrap().fill(0);
+        assert_eq!(Check::new(CheckDepth::ChunkData).threads(2).run(&frame).unwrap().findings, []);
+        let counts = counts.lock().unwrap();
+        // The first bytes of a chunk are also the bytes after the chunk before it.
+        for (number, chunk) in starts.windows(2).enumerate() {
+            let again = counts[chunk[0] + 32..chunk[1]].iter().filter(|&&count| count != 1).count();
+            assert_eq!(again, 0, "chunk {number} of {chunk_len}");
+        }
     }
 }

@@ -402,14 +402,15 @@ fn a_long_chunk_that_is_read_leaves_the_headers_that_were_read_in_advance() {
         &chunks,
         &[
             (Ask::Header, 0, Some((0, AHEAD))),
-            (Ask::Whole, 64, Some((64, AHEAD + 32))),
+            // The first bytes are kept from the look-ahead read.
+            (Ask::Whole, 64, Some((AHEAD, 64 + 32))),
             // The long chunk has more than `AHEAD` bytes. The bytes of such a long read are not kept, so they do not
             // replace the bytes of the look-ahead read. The header at 32 is among these bytes, so it takes no read.
             (Ask::Header, 32, None),
             (Ask::Header, last, Some((last, 32))),
             // The bytes of a chunk of exactly `AHEAD` bytes are kept. The last header is inside this chunk, so it takes
             // no read.
-            (Ask::Whole, last, Some((last, AHEAD))),
+            (Ask::Whole, last, Some((last + 32, AHEAD - 32))),
             (Ask::Header, last + AHEAD - 32, None),
         ],
     );

@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::fmt::Debug;
 use std::fs;
+use std::io::Cursor;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,9 +12,11 @@ use std::sync::Arc;
 #[cfg(feature = "decompress")]
 use b2nd_frame::{Array, EmbeddedFrames};
 use b2nd_frame::{
-    Check, CheckDepth, Error, ErrorKind, Frame, KnownRanges, ReadAt, Store, zip_member, zip_members,
+    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, KnownRanges, ReadAt, Store, zip_member,
+    zip_members,
 };
 use b2nd_lab::data;
+use b2nd_serde::{Meta, Shapes};
 
 /// A file on a server: the ranges of it that are known, and the number of rounds of requests so far.
 struct Remote {
@@ -112,6 +115,30 @@ fn checks_and_dumps_say_the_same_of_known_ranges() {
             Ok(rows)
         });
     });
+}
+
+#[test]
+fn the_headers_of_many_chunks_take_one_round() {
+    let meta =
+        Meta::new(Shapes { shape: &[600_000], chunkshape: &[3000], blockshape: &[3000] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    for chunk in 0..200 {
+        writer.write_uncompressed(chunk, &[7; 3000]).unwrap();
+    }
+    let remote = Remote::new(writer.finish().unwrap().into_inner());
+    // The header of the frame, the chunk index, and the headers of all chunks.
+    agrees!(remote, 4, |source| {
+        let frame = Frame::read_at(source, 0)?;
+        let mut chunks = frame.chunks()?;
+        let mut lengths = Vec::new();
+        while let Some(entry) = chunks.next().transpose()? {
+            lengths.push(chunks.checked_header(&entry)?.map(|header| header.cbytes));
+        }
+        Ok(lengths)
+    });
+    let known: usize =
+        (0..remote.file.len() as u64).filter(|&at| remote.known.read_at(&mut [0], at).is_ok()).count();
+    assert!(known < 10_000, "{known} bytes");
 }
 
 #[cfg(feature = "decompress")]

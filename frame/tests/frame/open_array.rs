@@ -106,6 +106,16 @@ fn slice_of_an_array_with_another_header_is_changing_whatever_the_time_of_the_la
     assert_eq!(array.refresh().unwrap().expect("another array").dtype(), Some("<u4"));
 }
 
+/// The file is a cache of python-blosc2, into which all items were fetched.
+#[test]
+fn open_says_that_a_proxy_may_lack_a_part_of_its_data() {
+    let error = Array::open(data().join("peers/proxy.b2nd")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    let expected = "the data of this Proxy is a cache, which may lack a part of it: a reader must open the array that it \
+                    names, or fetch from it";
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn refresh_returns_the_longer_array_after_an_append_and_none_before() {
     for name in ["int32_3x5.b2nd", "sparse.b2nd"] {

@@ -129,6 +129,39 @@ fn a_file_that_is_right_comes_out_byte_for_byte() {
     }
 }
 
+/// The compressed bytes of all chunks. A special chunk has none.
+fn chunks(path: &Path) -> Vec<Option<Vec<u8>>> {
+    let frame = Frame::open(path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entries: Vec<_> = chunks.by_ref().map(Result::unwrap).collect();
+    entries.iter().map(|entry| chunks.compressed(entry).unwrap()).collect()
+}
+
+/// Whether a frame has bytes of replaced chunks, which a rewrite leaves out.
+fn has_holes(path: &Path) -> bool {
+    Frame::open(path).unwrap().unowned_bytes().is_ok_and(|unowned| unowned > 0)
+}
+
+/// These frames have a hole where python-blosc2 deleted a chunk. They have no array.
+#[cfg(feature = "decompress")]
+#[test]
+fn rewrite_leaves_out_the_hole_of_a_deleted_chunk() {
+    let folder = Folder::new();
+    for name in ["start", "middle", "end"] {
+        let old = data().join(format!("peers/hole_at_{name}.b2frame"));
+        let new = folder.path(name);
+        assert_eq!(Frame::open(&old).unwrap().unowned_bytes().unwrap(), 152, "{name}");
+        let preview = Rewrite::new(&old, &new).preview().unwrap();
+        let frame = Rewrite::new(&old, &new).apply().unwrap();
+        assert_eq!(preview.header_bytes(), frame.header_bytes());
+        assert_eq!(frame.unowned_bytes().unwrap(), 0);
+        assert_eq!(chunks(&new), chunks(&old), "{name}");
+        // Without a hole, there is nothing to do for a frame without an array.
+        let error = Rewrite::new(&new, folder.path("again")).apply().unwrap_err();
+        assert_eq!(error.to_string(), NO_ARRAY);
+    }
+}
+
 #[test]
 fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
     let Some((corpus, entries)) = corpus() else { return };
@@ -140,10 +173,10 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
             continue;
         }
         let name = entry["file"].as_str().unwrap();
-        if name.ends_with(OBJECTS) {
+        let from = corpus.join(name);
+        if name.ends_with(OBJECTS) || has_holes(&from) {
             continue;
         }
-        let from = corpus.join(name);
         Rewrite::new(&from, folder.path(&number.to_string())).apply().unwrap();
         let mut expected = fs::read(header_file(&from)).unwrap();
         if layout.contains("says 6") {
@@ -155,7 +188,8 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
         written += 1;
     }
     println!("{written} arrays are the same bytes");
-    assert_eq!(written, 170 - 1 + 2 + 2 + 8);
+    // One array of objects, and one with holes, are left out.
+    assert_eq!(written, 170 - 1 - 1 + 2 + 2 + 8);
 }
 
 #[test]
@@ -188,7 +222,13 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
             old_body = &old_body[..old_body.len() - trailer_len(old_header.generation)];
             new_body = &new_body[..new_body.len() - trailer_len(Generation::Present)];
         }
-        assert!(old_body == new_body, "{name}");
+        let has_holes = has_holes(&from);
+        if has_holes {
+            assert!(after.unowned_bytes().unwrap() == 0 && chunks(&from) == chunks(&to), "{name}");
+            assert_eq!(before.trailer().unwrap().bytes(), after.trailer().unwrap().bytes(), "{name}");
+        } else {
+            assert!(old_body == new_body, "{name}");
+        }
         assert_eq!(
             before.trailer().unwrap().vlmetalayers().len(),
             after.trailer().unwrap().vlmetalayers().len()
@@ -206,7 +246,7 @@ fn every_array_of_the_corpus_becomes_a_present_one_with_the_same_data() {
             HeaderField::HasVlmetalayers,
         ] {
             let (a, b) = (old_header.range(field).unwrap(), new_header.range(field).unwrap());
-            assert_eq!(old[a], new[b], "{name}: {field:?}");
+            assert!(old[a] == new[b] || has_holes && field == HeaderField::Cbytes, "{name}: {field:?}");
         }
         assert_eq!(old_header.flags[1..], new_header.flags[1..], "{name}");
 

@@ -195,7 +195,7 @@ fn what_is_no_slice_is_refused() {
     }
     let every_other = array.slice(&[0..3, 0..5]).steps(&[2, 3]).read().unwrap();
     assert_eq!(array.whole().steps(&[2, 3]).read().unwrap(), every_other);
-    let error = array.slice(&[0..3, 0..5]).read_into(&mut [0; 59]).unwrap_err();
+    let error = array.slice(&[0..3, 0..5]).read_into(&mut [0_u8; 59]).unwrap_err();
     assert_eq!(error.to_string(), "the slice has 60 bytes, but the buffer 59");
 }
 

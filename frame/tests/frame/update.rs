@@ -8,7 +8,7 @@ use std::path::Path;
 use std::slice::from_ref;
 
 use b2nd_frame::{
-    Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Salvage,
+    Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Rewrite, Salvage,
 };
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
@@ -186,6 +186,29 @@ fn numbers(path: &Path) -> Model {
     let mut model = Model { shape: vec![20], ..Model::default() };
     model.write(&whole, &items);
     model
+}
+
+#[test]
+fn rewrite_leaves_out_the_holes_of_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, copy] = ["a.b2nd", "copy.b2nd"].map(|name| folder.path().join(name));
+    let mut model = numbers(&path);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    for value in 7..10 {
+        model.write(from_ref(&(3..9)), &[value; 6]);
+        update.write(from_ref(&(3..9)), &bytes(&[value; 6])).unwrap();
+        update.flush().unwrap();
+    }
+    drop(update);
+    let holes = Frame::open(&path).unwrap().unowned_bytes().unwrap();
+    assert!(holes > 0);
+    let before = fs::metadata(&path).unwrap().len();
+    for to in [&copy, &path] {
+        let frame = Rewrite::new(&path, to).apply().unwrap();
+        assert_eq!(frame.unowned_bytes().unwrap(), 0);
+        assert!(frame.header().frame_len <= before - holes, "{before} - {holes}");
+        model.is_in(to, "a rewrite");
+    }
 }
 
 /// A commit first writes new bytes after the old frame, and then the header. It changes no other byte.

@@ -38,7 +38,7 @@ pub fn run(data: &[u8]) {
         assert!(read == expected, "other items than those of the chunks: {ranges:?} {steps:?}");
     }
     let Ok(read) = read else { return };
-    let mut items = vec![0xaa; read.len()];
+    let mut items = vec![0xaa_u8; read.len()];
     array.slice(&ranges).steps(&steps).read_into(&mut items).expect("as before");
     assert!(items == read, "other items with another number of threads: {ranges:?} {steps:?}");
 }

@@ -65,6 +65,13 @@ impl ItemError {
         Self::new(format_args!("the dtype has the field {}, which the type does not have", excerpt(name)))
     }
 
+    /// The error for a field of the dtype that a struct lacks when it is read.
+    #[cold]
+    pub(super) fn not_in_struct(name: &str) -> Self {
+        let why = Self::only_in_dtype(name).0.reason;
+        Self::new(format_args!("{why}; a field of the type `serde::de::IgnoredAny` skips it"))
+    }
+
     #[cold]
     pub(super) fn only_in_type(name: &str) -> Self {
         Self::new(format_args!("the type has the field {}, which the dtype does not have", excerpt(name)))

@@ -335,7 +335,7 @@ impl<'d> Fields<'d> {
     #[cold]
     fn match_names(&mut self, names: &'static [&'static str]) -> Result<(), ItemError> {
         if let Some(field) = self.list.iter().find(|field| !names.contains(&field.key(names))) {
-            return Err(ItemError::only_in_dtype(field.field.name()));
+            return Err(ItemError::not_in_struct(field.field.name()));
         }
         if self.list.len() == names.len() {
             self.list.sort_by_cached_key(|field| names.iter().position(|name| *name == field.key(names)));

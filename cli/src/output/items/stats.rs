@@ -484,6 +484,8 @@ impl<'d> Values<'d> {
     }
 
     fn add(&mut self, (item, count): (&[u8], u64)) {
+        // Each byte of a bool except 0 is True.
+        let item = if *self.dtype.kind() == Kind::Bool && item != [0] { &[1] } else { item };
         let Some(counts) = self.counts.as_mut().filter(|_| count > 0) else { return };
         if let Some(sum) = counts.get_mut(item) {
             *sum = sum.saturating_add(count);
