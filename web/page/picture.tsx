@@ -20,6 +20,8 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
     const [custom, setCustom] = useState<CustomDomain>([null, null]);
     const [sight, setSight] = useState<VisibleDomains | null>(null);
     const { counts, ranges, steps } = plane;
+    // Another part is drawn as a whole, not where the last one was enlarged.
+    const place = JSON.stringify(ranges);
     const data = useMemo(() => ndarray(items, isLine ? [counts.x] : [counts.y, counts.x]), [items, isLine, counts]);
     const values = useMemo(() => getDomain(data, { scaleType: scale }) ?? ([0, 1] as [number, number]), [data, scale]);
     const [domain] = getSafeDomain(getVisDomain(custom, values), values, scale);
@@ -37,11 +39,11 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
             </Toolbar></div>
             {canRefine && <button className="refine" onClick={() => choose(part)}>Read what is in sight</button>}
             {isLine ? (
-                <LineVis className="canvas" dataArray={data} domain={domain} scaleType={scale as ScaleType.Linear} abscissaParams={axis("x", 0)} dtype={array.dtype ?? ""}>
+                <LineVis key={place} className="canvas" dataArray={data} domain={domain} scaleType={scale as ScaleType.Linear} abscissaParams={axis("x", 0)} dtype={array.dtype ?? ""}>
                     <Sight set={setSight} />
                 </LineVis>
             ) : (
-                <HeatmapVis className="canvas" dataArray={data} domain={domain} colorMap={colorMap} invertColorMap={invert} scaleType={scale as ScaleType.Linear} aspect="auto" abscissaParams={axis("x", 1)} ordinateParams={axis("y", 1)} flipYAxis dtype={array.dtype ?? ""}>
+                <HeatmapVis key={place} className="canvas" dataArray={data} domain={domain} colorMap={colorMap} invertColorMap={invert} scaleType={scale as ScaleType.Linear} aspect="auto" abscissaParams={axis("x", 1)} ordinateParams={axis("y", 1)} flipYAxis dtype={array.dtype ?? ""}>
                     <Sight set={setSight} />
                 </HeatmapVis>
             )}
