@@ -32,12 +32,6 @@ pub(crate) const INT32_SIZE: usize = 1 + size_of::<i32>();
 /// The number of bytes of a str32 before its text: the marker, and a length of 4 bytes.
 pub(crate) const STR32_HEADER: usize = 1 + size_of::<u32>();
 
-/// Whether a byte is a positive fixint.
-#[inline]
-pub(crate) const fn is_fixint(byte: u8) -> bool {
-    byte <= FIXINT_MAX
-}
-
 /// The marker of an array of at most 15 values.
 #[inline]
 pub(crate) const fn fixarray(count: u8) -> u8 {

@@ -1,4 +1,9 @@
 //! `Meta`, a ready-made struct for a metalayer in any layout, and its form in serde's data model.
+//!
+//! In other formats a `Meta` is a struct of its layout and entries. This crate's own `Serializer` and `Deserializer`
+//! recognize this struct by its name and fields (`META_NAME`, `META_FIELDS`). The `Serializer` takes the layout from the
+//! first field, and skips the entries that this layout does not have. The `Deserializer` passes the bytes of the metalayer,
+//! and the visitor here decodes them, so serde is not called for each single entry.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -17,7 +22,7 @@ use crate::dtype::{self, Dtype};
 use crate::error::{Detail, Error, LayoutFault, out_of_range};
 use crate::geometry::{self, Dimensions, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
-use crate::marker;
+use crate::marker::FIXINT_MAX;
 use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dtype};
@@ -435,7 +440,7 @@ fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
 }
 
 fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
-    if marker::is_fixint(value) {
+    if value <= FIXINT_MAX {
         return Ok(());
     }
     Err(out_of_range(u128::from(value)).in_entry(entry))
@@ -542,9 +547,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
 #[cold]
 #[inline(never)]
 fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
-    let metalayer = Metalayer::read(Reader::new(bytes))?;
-    let dtype = metalayer.utf8_dtype(0)?;
-    metalayer.end()?;
+    let (metalayer, dtype) = Metalayer::read_with_text(Reader::new(bytes), true)?;
     Ok(Meta::from_metalayer(&metalayer, dtype))
 }
 

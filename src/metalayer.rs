@@ -2,8 +2,8 @@
 
 use crate::error::{Detail, Error, TextFault};
 use crate::layout::{BEFORE_TEXT, Entry, Layout, with_entries};
-use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, STR32_HEADER, is_fixint};
-use crate::wire::{Integers, Reader, Text};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, STR32_HEADER};
+use crate::wire::{Integers, ReadError, Reader, Text};
 
 // Constants, because a pattern cannot call a function.
 const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
@@ -13,6 +13,8 @@ const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
 /// The entries of a metalayer. Every byte of it has been checked.
 #[derive(Debug)]
 pub(crate) struct Metalayer<'de> {
+    /// The offset of the metalayer in the input.
+    pub(crate) start: usize,
     pub(crate) layout: Layout,
     pub(crate) version: u8,
     pub(crate) ndim: u8,
@@ -29,23 +31,6 @@ pub(crate) struct Metalayer<'de> {
     pub(crate) rest: Reader<'de>,
 }
 
-/// The first invalid entry of a metalayer.
-#[derive(Debug)]
-pub(crate) struct Invalid<'de> {
-    entry: Entry,
-    ndim: u8,
-    /// The reader before the entry.
-    reader: Reader<'de>,
-}
-
-impl Invalid<'_> {
-    /// The error for the metalayer, which begins at `start`.
-    #[cold]
-    pub(crate) fn error(self, start: Reader<'_>) -> Error {
-        of_version(self.reader.fault(self.entry, self.ndim), start)
-    }
-}
-
 impl<'de> Metalayer<'de> {
     /// The layout of the metalayer at the front of the reader.
     ///
@@ -54,31 +39,44 @@ impl<'de> Metalayer<'de> {
     // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
     // written only during a few days of 2023.
     pub(crate) fn layout(reader: Reader<'de>) -> Result<Layout, Error> {
-        match reader.rest() {
-            [SEVEN_ENTRIES, ..] => Ok(Layout::B2nd),
-            [FIVE_ENTRIES, ..] => Ok(Layout::Caterva),
-            [SIX_ENTRIES, ..] => {
-                // The entries that both layouts have are those of `Caterva`.
-                let read = Self::read_as(Layout::Caterva, reader);
-                let rest = read.map_err(|invalid| invalid.error(reader))?.rest;
-                let error = match rest.rest() {
+        let error = match reader.rest() {
+            [SEVEN_ENTRIES, ..] => return Ok(Layout::B2nd),
+            [FIVE_ENTRIES, ..] => return Ok(Layout::Caterva),
+            // The entries that both layouts have are those of `Caterva`.
+            [SIX_ENTRIES, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
+                Ok(Self { rest, .. }) => match *rest.rest() {
                     [STR32, ..] => return Ok(Layout::B2ndSix),
-                    [byte, ..] if is_fixint(*byte) => return Ok(Layout::B2ndMismarked),
-                    [found, ..] => rest.error(Detail::SixthEntry { found: *found }),
+                    [0..=FIXINT_MAX, ..] => return Ok(Layout::B2ndMismarked),
+                    [found, ..] => rest.error(Detail::SixthEntry { found }),
                     [] => rest.truncated(1).in_entry(Entry::Dtype),
-                };
-                Err(of_version(error, reader))
-            }
-            [found, rest @ ..] => Err(of_version(reader.error(Detail::no_layout(*found, rest)), reader)),
-            [] => Err(reader.truncated(1)),
-        }
+                },
+                Err(error) => error,
+            },
+            [found, rest @ ..] => reader.error(Detail::no_layout(*found, rest)),
+            [] => reader.truncated(1),
+        };
+        Err(of_version(error, reader))
     }
 
     /// Reads the metalayer at the front of the reader, in any layout.
     #[cold]
     #[inline(never)]
     pub(crate) fn read(reader: Reader<'de>) -> Result<Self, Error> {
-        Self::read_as(Self::layout(reader)?, reader).map_err(|invalid| invalid.error(reader))
+        Self::read_as(Self::layout(reader)?, reader).map_err(|error| of_version(error, reader))
+    }
+
+    /// Reads the metalayer at the front of the reader, and its dtype as text. If it `must_end` the input, bytes after it are
+    /// an error.
+    pub(crate) fn read_with_text(reader: Reader<'de>, must_end: bool) -> Result<(Self, &'de str), Error> {
+        let metalayer = Self::read(reader)?;
+        let text = metalayer.dtype.map_err(|bytes| {
+            let error = metalayer.place(Entry::Dtype).add_to(TextFault::find(bytes).error());
+            error.of_version(metalayer.version)
+        })?;
+        if must_end {
+            metalayer.check_end()?;
+        }
+        Ok((metalayer, text))
     }
 
     /// The metalayer at the front of the reader, if it is *ordinary*: valid, of layout `B2nd`, without a negative
@@ -86,7 +84,7 @@ impl<'de> Metalayer<'de> {
     #[inline(always)]
     pub(crate) fn ordinary(reader: Reader<'de>) -> Option<Self> {
         let [SEVEN_ENTRIES, ..] = reader.rest() else { return None };
-        let metalayer = Self::read_as(Layout::B2nd, reader).ok()?;
+        let metalayer = Self::read_as::<()>(Layout::B2nd, reader).ok()?;
         (!metalayer.has_negative && metalayer.dtype.is_ok()).then_some(metalayer)
     }
 
@@ -94,8 +92,9 @@ impl<'de> Metalayer<'de> {
     // Inlined with everything it calls. If the layout is a constant, the compiler knows the entries, and the values
     // stay in registers.
     #[inline(always)]
-    pub(crate) fn read_as(layout: Layout, mut reader: Reader<'de>) -> Result<Self, Invalid<'de>> {
+    pub(crate) fn read_as<E: ReadError>(layout: Layout, mut reader: Reader<'de>) -> Result<Self, E> {
         let mut metalayer = Self {
+            start: reader.position(),
             layout,
             version: 0,
             ndim: 0,
@@ -109,30 +108,28 @@ impl<'de> Metalayer<'de> {
         };
         // The outer marker, which has determined the layout.
         reader.skip(1);
-        macro_rules! read {
+        macro_rules! read_entries {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(
                 if layout.has(Entry::$entry) {
-                    match read!($encoding) {
-                        Some(value) => metalayer.$name = value,
-                        None => {
-                            return Err(Invalid { entry: Entry::$entry, ndim: metalayer.ndim, reader });
-                        }
+                    match read_entries!(@$encoding) {
+                        Ok(value) => metalayer.$name = value,
+                        Err(error) => return Err(E::in_entry(error, Entry::$entry)),
                     }
                 }
             )* };
-            (Fixint) => { reader.fixint() };
-            (Ndim) => { reader.ndim() };
-            (Int64s) => { read!(vector i64) };
-            (Int32s) => { read!(vector i32) };
-            (vector $integer:ty) => {
-                reader.vector::<$integer>(metalayer.ndim).map(|(integers, has_negative)| {
+            (@Fixint) => { reader.fixint() };
+            (@Ndim) => { reader.ndim() };
+            (@Int64s) => { read_entries!(@vector i64) };
+            (@Int32s) => { read_entries!(@vector i32) };
+            (@vector $integer:ty) => {
+                reader.vector::<$integer, E>(metalayer.ndim).map(|(integers, has_negative)| {
                     metalayer.has_negative |= has_negative;
                     integers
                 })
             };
-            (Str32) => { reader.text() };
+            (@Str32) => { reader.text() };
         }
-        with_entries!(read);
+        with_entries!(read_entries);
         metalayer.rest = reader;
         Ok(metalayer)
     }
@@ -154,6 +151,11 @@ impl<'de> Metalayer<'de> {
         Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
     }
 
+    #[inline(always)]
+    pub(crate) fn place(&self, entry: Entry) -> Place {
+        Place::new(self.start, self.layout, self.ndim, entry)
+    }
+
     /// Whether bytes follow the metalayer.
     #[inline(always)]
     pub(crate) fn has_rest(&self) -> bool {
@@ -161,18 +163,9 @@ impl<'de> Metalayer<'de> {
     }
 
     /// Fails if bytes follow the metalayer.
-    pub(crate) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn check_end(&self) -> Result<(), Error> {
         // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
-        self.rest.end().map_err(|error| error.of_version(self.version))
-    }
-
-    /// The dtype as text. Fails if it is not UTF-8. `start` is the offset of the metalayer in the input.
-    pub(crate) fn utf8_dtype(&self, start: usize) -> Result<&'de str, Error> {
-        let Self { layout, ndim, version, dtype, .. } = *self;
-        dtype.map_err(|bytes| {
-            let place = Place::new(start, layout, ndim, Entry::Dtype);
-            place.add_to(TextFault::find(bytes).error()).of_version(version)
-        })
+        self.rest.check_end().map_err(|error| error.of_version(self.version))
     }
 }
 
@@ -203,7 +196,7 @@ pub(crate) struct Place {
 
 impl Place {
     #[inline(always)]
-    pub(crate) fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
+    fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
         Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
     }
 

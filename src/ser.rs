@@ -7,23 +7,20 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! The first field of a `Meta` gives the layout. The fields for entries that this layout does not have are skipped.
+//! A `Meta` is a struct whose first field gives the layout (see `meta.rs`).
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
-use core::fmt::{self, Display, Write};
+use core::fmt::Display;
 use core::marker::PhantomData;
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
-use crate::layout::{
-    Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError,
-};
+use crate::layout::{Encoding, Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
-use crate::marker::STR32_HEADER;
-use crate::wire::{FixedInt, Slots, Writer, check_dtype, str32_header};
+use crate::wire::{FixedInt, Slots, Writer};
 
 /// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
@@ -204,16 +201,16 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
 /// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
 struct MetalayerSerializer<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,
-    /// Advances by the length of the metalayer when it is complete.
-    end: &'s mut usize,
+    /// Increased by the length of the metalayer when it is complete.
+    written: &'s mut usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
 impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
     #[inline]
-    fn new(writer: Writer<'s>, end: &'s mut usize) -> Self {
-        Self { writer, end, layout: None }
+    fn new(writer: Writer<'s>, written: &'s mut usize) -> Self {
+        Self { writer, written, layout: None }
     }
 
     /// The layout of a value with this number of entries.
@@ -231,7 +228,7 @@ impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
     fn entries(self, layout: Layout) -> SerializeMetalayer<'s, MUST_FIT> {
         SerializeMetalayer {
             writer: self.writer,
-            end: self.end,
+            written: self.written,
             layout,
             given: layout,
             version: 0,
@@ -288,8 +285,8 @@ const FAILED: u8 = u8::MAX;
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,
-    /// Advances by the length of the metalayer when it is complete.
-    end: &'s mut usize,
+    /// Increased by the length of the metalayer when it is complete.
+    written: &'s mut usize,
     /// The layout to write.
     layout: Layout,
     /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
@@ -303,55 +300,7 @@ pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     next_field: NextField,
 }
 
-/// The role of the next field of a struct.
-#[derive(Clone, Copy, Debug)]
-enum NextField {
-    /// An entry.
-    Entry,
-    /// The field `layout` of a `Meta`. It must equal the requested layout, if there is one.
-    MetaLayout(Option<Layout>),
-    /// An entry of a `Meta`.
-    MetaEntry,
-}
-
 impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
-    /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
-    #[inline(always)]
-    fn meta_layout<T: Serialize + ?Sized>(
-        &mut self,
-        key: &str,
-        value: &T,
-        asked: Option<Layout>,
-    ) -> Result<(), Error> {
-        if key != "layout" {
-            return Err(not_a_meta());
-        }
-        let value = value.serialize(LayoutSerializer)?;
-        match asked {
-            Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
-            _ => {
-                self.layout = value;
-                self.next_field = NextField::MetaEntry;
-                Ok(())
-            }
-        }
-    }
-
-    /// Checks that a field with a well-known name is in the position of its own entry. A field of a `Meta` must have the
-    /// name of its entry.
-    #[inline(always)]
-    fn check_name(&self, key: &'static str) -> Result<(), Error> {
-        match (self.next_field, self.given.entry(self.next)) {
-            (NextField::Entry, Some(entry)) if !entry.can_be_field(key) => {
-                Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
-            }
-            (NextField::MetaEntry, entry) if entry.is_none_or(|entry| entry.name() != key) => {
-                Err(not_a_meta())
-            }
-            _ => Ok(()),
-        }
-    }
-
     #[inline(always)]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.given.entry(self.next) else {
@@ -413,15 +362,9 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         if MUST_FIT {
             self.writer.check_room()?;
         }
-        *self.end += self.writer.position();
+        *self.written += self.writer.position();
         Ok(())
     }
-}
-
-/// The error for a user's own struct that has the name of a `Meta` and its number of fields, but other fields.
-#[cold]
-fn not_a_meta() -> Error {
-    LayoutFault::NoLayout { gives: META_FIELDS.len() }.error()
 }
 
 #[cold]
@@ -433,6 +376,58 @@ fn wrong_count(layout: Layout, gives: u8) -> Error {
 }
 
 serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] SerializeMetalayer<'_, MUST_FIT> => (), Error }
+
+// Structs. A `Meta` is a struct of its layout and all seven entries.
+
+/// The role of the next field of a struct.
+#[derive(Clone, Copy, Debug)]
+enum NextField {
+    /// An entry.
+    Entry,
+    /// The field `layout` of a `Meta`. It must equal the requested layout, if there is one.
+    MetaLayout(Option<Layout>),
+    /// An entry of a `Meta`.
+    MetaEntry,
+}
+
+impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
+    /// Checks that a field with a well-known name is in the position of its own entry. A field of a `Meta` must have the
+    /// name of its entry.
+    #[inline(always)]
+    fn check_name(&self, key: &'static str) -> Result<(), Error> {
+        match (self.next_field, self.given.entry(self.next)) {
+            (NextField::Entry, Some(entry)) if !entry.can_be_field(key) => {
+                Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
+            }
+            (NextField::MetaEntry, entry) if entry.is_none_or(|entry| entry.name() != key) => {
+                Err(wrong_meta_fields())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
+    #[inline(always)]
+    fn meta_layout<T: Serialize + ?Sized>(
+        &mut self,
+        key: &str,
+        value: &T,
+        asked: Option<Layout>,
+    ) -> Result<(), Error> {
+        if key != "layout" {
+            return Err(wrong_meta_fields());
+        }
+        let value = value.serialize(LayoutSerializer)?;
+        match asked {
+            Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
+            _ => {
+                self.layout = value;
+                self.next_field = NextField::MetaEntry;
+                Ok(())
+            }
+        }
+    }
+}
 
 impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> {
     type Ok = ();
@@ -455,6 +450,28 @@ impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> 
     fn end(self) -> Result<(), Error> {
         self.finish()
     }
+}
+
+/// The error for a user's own struct that has the name of a `Meta` and its number of fields, but other fields.
+#[cold]
+fn wrong_meta_fields() -> Error {
+    LayoutFault::NoLayout { gives: META_FIELDS.len() }.error()
+}
+
+/// The serializer for the name of a layout.
+struct LayoutSerializer;
+
+impl serde::Serializer for LayoutSerializer {
+    serializer_types! { Layout, Error }
+
+    #[inline]
+    fn serialize_str(self, name: &str) -> Result<Layout, Error> {
+        name.parse().map_err(|error: ParseLayoutError| serde::ser::Error::custom(error))
+    }
+
+    serialize_through! { some newtype }
+
+    serialize_rejects! { unsupported: integers bool floats char display bytes none unit variants sequences map structs }
 }
 
 /// The integer that a value serializes as.
@@ -494,7 +511,7 @@ struct IntegerSerializer<W>(PhantomData<W>);
 
 /// Generates the serializer's methods for integers. Each returns the integer as a `W`, or an error if the integer does
 /// not fit a `W`.
-macro_rules! take {
+macro_rules! integers {
     ($($method:ident($type:ty) $wide:ty)*) => { $(
         #[inline]
         fn $method(self, value: $type) -> Result<W, Error> {
@@ -506,7 +523,7 @@ macro_rules! take {
 impl<W: Width> serde::Serializer for IntegerSerializer<W> {
     serializer_types! { W, Error }
 
-    take! {
+    integers! {
         serialize_i8(i8) i128
         serialize_i16(i16) i128
         serialize_i32(i32) i128
@@ -633,6 +650,7 @@ serialize_elements! { #[inline] impl[W: FixedInt + Width] SerializeVector<'_, W>
 
 /// The serializer for a string, UTF-8 bytes, or a value that is serialized through its `Display`. It writes to the
 /// front of the slice, and returns the number of bytes, including bytes that did not fit.
+// It does not get the writer of the metalayer: a reference to that writer would keep its fields in memory.
 struct TextSerializer<'s>(&'s mut [u8]);
 
 impl serde::Serializer for TextSerializer<'_> {
@@ -640,9 +658,8 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_str(self, text: &str) -> Result<usize, Error> {
-        check_dtype(text)?;
         let mut writer = Writer::new(self.0);
-        writer.text(text);
+        writer.text(text)?;
         Ok(writer.position())
     }
 
@@ -666,80 +683,16 @@ impl serde::Serializer for TextSerializer<'_> {
         }
     }
 
-    /// Formats the value into the buffer, after room for the header. Then the length of the text is known, and the
-    /// header is written.
     // Serde's default allocates a `String`, which needs a heap.
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<usize, Error> {
-        let (header, room) = match self.0.split_first_chunk_mut() {
-            Some((header, room)) => (Some(header), room),
-            None => (None, Default::default()),
-        };
-        let mut text = TextWriter { room, length: 0, error: None };
-        let written = write!(text, "{value}");
-        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
-        // not matter then, because a `Display` may ignore the error and continue, or return another error.
-        match (written, text.error) {
-            (_, Some(error)) => Err(error),
-            (Err(error), None) => Err(serde::ser::Error::custom(error)),
-            (Ok(()), None) => {
-                if let Some(header) = header {
-                    *header = str32_header(text.length);
-                }
-                Ok(STR32_HEADER + text.length)
-            }
-        }
+        let mut writer = Writer::new(self.0);
+        writer.display(value)?;
+        Ok(writer.position())
     }
 
     serialize_through! { some newtype }
 
     serialize_rejects! { unsupported: integers bool floats char none unit variants_with_content sequences map structs }
-}
-
-/// The serializer for the name of a layout.
-struct LayoutSerializer;
-
-impl serde::Serializer for LayoutSerializer {
-    serializer_types! { Layout, Error }
-
-    #[inline]
-    fn serialize_str(self, name: &str) -> Result<Layout, Error> {
-        name.parse().map_err(|error: ParseLayoutError| serde::ser::Error::custom(error))
-    }
-
-    serialize_through! { some newtype }
-
-    serialize_rejects! { unsupported: integers bool floats char display bytes none unit variants sequences map structs }
-}
-
-/// Text that is written in pieces.
-struct TextWriter<'s> {
-    room: &'s mut [u8],
-    /// The length of the text so far, including pieces that did not fit the room.
-    length: usize,
-    /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
-    error: Option<Error>,
-}
-
-impl Write for TextWriter<'_> {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
-        // be searched for a NUL, because pieces that do not fit the room are dropped.
-        let before = self.length;
-        let length = before + piece.len();
-        let fault = if let Some(at) = piece.bytes().position(|byte| byte == 0) {
-            TextFault::Nul { at: before + at }
-        } else if length > MAX_DTYPE_LEN {
-            TextFault::TooLong { length }
-        } else {
-            if let Some(slot) = self.room.get_mut(before..length) {
-                slot.copy_from_slice(piece.as_bytes());
-            }
-            self.length = length;
-            return Ok(());
-        };
-        self.error = Some(fault.error());
-        Err(fmt::Error)
-    }
 }
 
 /// A serde serializer that writes metalayers into a buffer.

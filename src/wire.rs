@@ -8,15 +8,15 @@
 //! db 00 00 00 03   3c 69 34                                                a dtype: <i4
 //! ```
 
-use core::marker::PhantomData;
-
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec};
+use core::fmt::{self, Display, Write};
+use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, TextFault};
 #[cfg(feature = "alloc")]
 use crate::layout::BEFORE_TEXT;
-use crate::layout::{Encoding, Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
+use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
 use crate::marker::{FIXINT_MAX, INT32, INT32_SIZE, INT64, INT64_SIZE, STR32, STR32_HEADER};
 
 /// A signed integer of a fixed width.
@@ -136,33 +136,59 @@ pub(crate) fn check_dtype(text: &str) -> Result<(), Error> {
     if is_dtype(text.as_bytes()) { Ok(()) } else { Err(TextFault::find(text.as_bytes()).error()) }
 }
 
-/// Reads the values of a metalayer one after another, and checks them.
-///
-/// A method that reads a value returns `None` if the next bytes are no such value. Then the position is unchanged, and
-/// [`fault`](Self::fault) has the error.
+/// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. The cause is found only
+/// for an `Error`.
+pub(crate) trait ReadError: Sized {
+    fn new(error: impl FnOnce() -> Error) -> Self;
+
+    /// Adds the entry of the invalid value.
+    fn in_entry(self, entry: Entry) -> Self;
+}
+
+impl ReadError for Error {
+    #[inline]
+    fn new(error: impl FnOnce() -> Error) -> Self {
+        error()
+    }
+
+    #[inline]
+    fn in_entry(self, entry: Entry) -> Self {
+        self.in_entry(entry)
+    }
+}
+
+impl ReadError for () {
+    #[inline(always)]
+    fn new(_: impl FnOnce() -> Error) -> Self {}
+
+    #[inline(always)]
+    fn in_entry(self, _: Entry) -> Self {}
+}
+
+/// Reads the values of a metalayer one after another, and checks them. After an error, the position is unchanged.
 // Inlined, so the reader stays in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'de> {
     rest: &'de [u8],
-    /// The offset of the end of the input.
-    end: usize,
+    /// The length of the input, of which `rest` is the last part.
+    input_len: usize,
 }
 
 impl<'de> Reader<'de> {
     #[inline]
     pub(crate) fn new(bytes: &'de [u8]) -> Self {
-        Self { rest: bytes, end: bytes.len() }
+        Self { rest: bytes, input_len: bytes.len() }
     }
 
     /// A reader of the bytes from an offset of the input on.
     pub(crate) fn at(position: usize, rest: &'de [u8]) -> Self {
-        Self { rest, end: position + rest.len() }
+        Self { rest, input_len: position + rest.len() }
     }
 
     /// The offset of the next byte in the input.
     #[inline]
     pub(crate) fn position(&self) -> usize {
-        self.end - self.rest.len()
+        self.input_len - self.rest.len()
     }
 
     #[inline]
@@ -178,55 +204,64 @@ impl<'de> Reader<'de> {
 
     /// Reads `version` or `dtype_format`.
     #[inline(always)]
-    pub(crate) fn fixint(&mut self) -> Option<u8> {
-        let [value @ ..=FIXINT_MAX, rest @ ..] = self.rest else { return None };
+    pub(crate) fn fixint<E: ReadError>(&mut self) -> Result<u8, E> {
+        let [value @ ..=FIXINT_MAX, rest @ ..] = self.rest else {
+            return Err(E::new(|| self.no_value(0, 0, 1)));
+        };
         self.rest = rest;
-        Some(*value)
+        Ok(*value)
     }
 
     /// Reads `ndim`.
     #[inline(always)]
-    pub(crate) fn ndim(&mut self) -> Option<u8> {
-        let [ndim, rest @ ..] = self.rest else { return None };
-        if usize::from(*ndim) > MAX_NDIM {
-            return None;
+    pub(crate) fn ndim<E: ReadError>(&mut self) -> Result<u8, E> {
+        let mut after = *self;
+        let ndim = after.fixint()?;
+        if usize::from(ndim) > MAX_NDIM {
+            return Err(E::new(|| self.error(Detail::OutOfRange(u128::from(ndim).into()))));
         }
-        self.rest = rest;
-        Some(*ndim)
+        *self = after;
+        Ok(ndim)
     }
 
     /// Reads a whole dimension vector. The flag tells whether one of its integers is negative.
     #[inline(always)]
-    pub(crate) fn vector<T: FixedInt>(&mut self, ndim: u8) -> Option<(Integers<'de, T>, bool)> {
-        let (vector, rest) = self.rest.split_at_checked(1 + usize::from(ndim) * T::SIZE)?;
-        let (&marker, integers) = vector.split_first()?;
-        if marker != vector_marker(ndim) {
-            return None;
+    pub(crate) fn vector<T: FixedInt, E: ReadError>(
+        &mut self,
+        ndim: u8,
+    ) -> Result<(Integers<'de, T>, bool), E> {
+        match self.rest.split_at_checked(1 + usize::from(ndim) * T::SIZE) {
+            Some(([marker, integers @ ..], rest)) if *marker == vector_marker(ndim) => {
+                let (differs, has_negative) = T::check(integers);
+                if differs == 0 {
+                    self.rest = rest;
+                    return Ok((Integers { left: integers, int: PhantomData }, has_negative));
+                }
+            }
+            _ => {}
         }
-        let (differs, has_negative) = T::check(integers);
-        if differs != 0 {
-            return None;
-        }
-        self.rest = rest;
-        Some((Integers { left: integers, int: PhantomData }, has_negative))
+        Err(E::new(|| self.no_vector::<T>(ndim)))
     }
 
     /// Reads `dtype`.
     #[inline(always)]
-    pub(crate) fn text(&mut self) -> Option<Text<'de>> {
-        let [STR32, a, b, c, d, rest @ ..] = self.rest else { return None };
+    pub(crate) fn text<E: ReadError>(&mut self) -> Result<Text<'de>, E> {
+        let [STR32, a, b, c, d, rest @ ..] = self.rest else {
+            return Err(E::new(|| self.no_value(STR32, 0, STR32_HEADER)));
+        };
         let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-        let (text, rest) = rest.split_at_checked(length)?;
-        if !is_dtype(text) {
-            return None;
+        match rest.split_at_checked(length) {
+            Some((text, rest)) if is_dtype(text) => {
+                self.rest = rest;
+                Ok(core::str::from_utf8(text).map_err(|_| text))
+            }
+            _ => Err(E::new(|| self.no_text(length))),
         }
-        self.rest = rest;
-        Some(core::str::from_utf8(text).map_err(|_| text))
     }
 
     /// Checks that no bytes are left.
     #[inline]
-    pub(crate) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn check_end(&self) -> Result<(), Error> {
         match self.rest.len() {
             0 => Ok(()),
             count => Err(self.error(Detail::Trailing { count })),
@@ -245,67 +280,47 @@ impl<'de> Reader<'de> {
         self.error(Detail::Truncated { needed, left: self.rest.len() })
     }
 
-    /// The error for an entry that cannot be read at the position. `ndim` is the number of dimensions of its metalayer.
+    /// The error for a value that is not at the position: another value is there, or only a part of `needed` bytes.
+    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. A fixint can have any marker that is
+    /// a fixint; 0 is one of them.
     #[cold]
-    #[inline(never)]
-    pub(crate) fn fault(mut self, entry: Entry, ndim: u8) -> Error {
-        let error = match (entry.encoding(), self.rest) {
-            (Encoding::Ndim, [ndim @ ..=FIXINT_MAX, ..]) => {
-                self.error(Detail::OutOfRange(u128::from(*ndim).into()))
-            }
-            (Encoding::Int64s, [marker, ..]) if *marker == vector_marker(ndim) => {
-                return self.fault_in_vector::<i64>(entry);
-            }
-            (Encoding::Int32s, [marker, ..]) if *marker == vector_marker(ndim) => {
-                return self.fault_in_vector::<i32>(entry);
-            }
-            (Encoding::Int64s | Encoding::Int32s, [found, ..]) => {
-                self.error(Detail::Marker { found: *found, ndim })
-            }
-            (Encoding::Str32, [STR32, a, b, c, d, ..]) => {
-                let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-                if length > MAX_DTYPE_LEN {
-                    // The limit is checked before the length of the input, because a dtype above the limit is wrong in
-                    // any input.
-                    self.skip(1);
-                    self.error(Detail::Text(TextFault::TooLong { length }))
-                } else {
-                    self.skip(STR32_HEADER);
-                    match self.rest.get(..length) {
-                        None => self.truncated(length),
-                        Some(text) => {
-                            let fault = TextFault::find(text);
-                            self.skip(fault.at());
-                            self.error(Detail::Text(fault))
-                        }
-                    }
-                }
-            }
-            (Encoding::Str32, [STR32, ..] | []) => self.truncated(STR32_HEADER),
-            (_, []) => self.truncated(1),
-            (_, [found, ..]) => self.error(Detail::Marker { found: *found, ndim: 0 }),
-        };
-        error.in_entry(entry)
+    fn no_value(&self, marker: u8, ndim: u8, needed: usize) -> Error {
+        match *self.rest {
+            // Checks the marker before the length: if a value has a wrong marker and is also cut off, the error about
+            // its marker is more useful.
+            [found, ..] if found != marker => self.error(Detail::Marker { found, ndim }),
+            _ => self.truncated(needed),
+        }
     }
 
-    /// The error for the first invalid integer of a dimension vector.
-    fn fault_in_vector<T: FixedInt>(mut self, entry: Entry) -> Error {
-        self.skip(1);
-        let mut dimension = 0;
-        loop {
-            // Checks the marker before the length: if the last integer has a wrong marker and is also cut off, the
-            // error about its marker is more useful.
-            let error = match self.rest {
-                [found, ..] if *found != T::MARKER => self.error(Detail::Marker { found: *found, ndim: 0 }),
-                integer if integer.len() < T::SIZE => self.truncated(T::SIZE),
-                _ => {
-                    self.skip(T::SIZE);
-                    dimension += 1;
-                    continue;
-                }
-            };
-            return error.in_dimension(entry, dimension);
+    /// The error for a dimension vector, or for its first invalid integer.
+    #[cold]
+    fn no_vector<T: FixedInt>(mut self, ndim: u8) -> Error {
+        let marker = vector_marker(ndim);
+        if self.rest.first() != Some(&marker) {
+            return self.no_value(marker, ndim, 1);
         }
+        self.skip(1);
+        let is_valid = |item: &&[u8]| item.len() == T::SIZE && item.first() == Some(&T::MARKER);
+        let dimension = self.rest.chunks(T::SIZE).take_while(is_valid).count();
+        self.skip(dimension * T::SIZE);
+        self.no_value(T::MARKER, 0, T::SIZE).at_dimension(dimension)
+    }
+
+    /// The error for an invalid dtype of this length.
+    #[cold]
+    pub(crate) fn no_text(mut self, length: usize) -> Error {
+        if length > MAX_DTYPE_LEN {
+            // The limit is checked before the length of the input, because a dtype above the limit is wrong in any
+            // input.
+            self.skip(1);
+            return self.error(Detail::Text(TextFault::TooLong { length }));
+        }
+        self.skip(STR32_HEADER);
+        let Some(text) = self.rest.get(..length) else { return self.truncated(length) };
+        let fault = TextFault::find(text);
+        self.skip(fault.at());
+        self.error(Detail::Text(fault))
     }
 }
 
@@ -416,23 +431,78 @@ impl<'s> Writer<'s> {
         Slots { left, int: PhantomData }
     }
 
-    /// Writes `dtype`, which has been checked.
+    /// Writes `dtype`. Fails if the text cannot be a dtype.
     #[inline]
-    pub(crate) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) -> Result<(), Error> {
+        check_dtype(text)?;
         let room = self.advance(STR32_HEADER + text.len());
         if let Some((header, slot)) = room.and_then(<[u8]>::split_first_chunk_mut) {
             *header = str32_header(text.len());
             slot.copy_from_slice(text.as_bytes());
+        }
+        Ok(())
+    }
+
+    /// Writes the text of a value as `dtype`.
+    // The text is formatted into the buffer, after room for its header, so it needs no heap. Then its length is known,
+    // and the header is written.
+    pub(crate) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let start = self.position;
+        self.position += STR32_HEADER;
+        let mut pieces = TextPieces { start: self.position, writer: self, error: None };
+        let written = write!(pieces, "{value}");
+        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
+        // not matter then, because a `Display` may ignore the error and continue, or return another error.
+        match (written, pieces.error) {
+            (_, Some(error)) => Err(error),
+            (Err(error), None) => Err(serde::ser::Error::custom(error)),
+            (Ok(()), None) => {
+                let header = str32_header(self.position - start - STR32_HEADER);
+                if let Some(slot) = self.buffer.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
+                    *slot = header;
+                }
+                Ok(())
+            }
         }
     }
 }
 
 /// The marker of a text and its length.
 #[inline]
-pub(crate) fn str32_header(length: usize) -> [u8; STR32_HEADER] {
+fn str32_header(length: usize) -> [u8; STR32_HEADER] {
     // The fallback only avoids a panic. It is never used, because the length of a dtype has been checked to fit `i32`.
     let [a, b, c, d] = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [STR32, a, b, c, d]
+}
+
+/// A text that is written in pieces.
+struct TextPieces<'w, 's> {
+    writer: &'w mut Writer<'s>,
+    /// The position of the text.
+    start: usize,
+    /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
+    error: Option<Error>,
+}
+
+impl Write for TextPieces<'_, '_> {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
+        // be searched for a NUL, because pieces that do not fit the buffer are dropped.
+        let before = self.writer.position - self.start;
+        let length = before + piece.len();
+        let fault = if let Some(at) = piece.bytes().position(|byte| byte == 0) {
+            TextFault::Nul { at: before + at }
+        } else if length > MAX_DTYPE_LEN {
+            TextFault::TooLong { length }
+        } else {
+            if let Some(slot) = self.writer.advance(piece.len()) {
+                slot.copy_from_slice(piece.as_bytes());
+            }
+            return Ok(());
+        };
+        self.error = Some(fault.error());
+        Err(fmt::Error)
+    }
 }
 
 /// The bytes of the buffer for the integers of a dimension vector. There are none if the vector does not fit the
@@ -472,7 +542,7 @@ mod tests {
     #[test]
     fn integers_know_how_many_are_left() {
         let mut reader = Reader::new(&[0x92, 0xd2, 0, 0, 0, 1, 0xd2, 0, 0, 0, 2]);
-        let (mut integers, has_negative) = reader.vector::<i32>(2).unwrap();
+        let (mut integers, has_negative) = reader.vector::<i32, Error>(2).unwrap();
         assert!(!has_negative);
         for left in [2, 1, 0] {
             assert_eq!((integers.len(), integers.size_hint()), (left, (left, Some(left))));
@@ -482,16 +552,16 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_returns_none_has_not_moved() {
+    fn reader_does_not_move_after_an_error() {
         for byte in [0x80, 0x91, 0xd2, 0xdb, 0xff] {
             // The vector and the text are cut off.
             let bytes = [byte, 0xd2, 0, 0, 0];
             let mut reader = Reader::new(&bytes);
-            assert!(reader.fixint().is_none());
-            assert!(reader.ndim().is_none());
-            assert!(reader.vector::<i32>(1).is_none());
-            assert!(reader.vector::<i64>(0).is_none());
-            assert!(reader.text().is_none());
+            assert!(reader.fixint::<Error>().is_err());
+            assert!(reader.ndim::<Error>().is_err());
+            assert!(reader.vector::<i32, Error>(1).is_err());
+            assert!(reader.vector::<i64, Error>(0).is_err());
+            assert!(reader.text::<Error>().is_err());
             assert_eq!((reader.position(), reader.rest()), (0, &bytes[..]));
         }
     }
@@ -505,7 +575,7 @@ mod tests {
             writer.vector(1).put(4_i32);
             writer.vector(1).put(2_i32);
             writer.fixint(0);
-            writer.text("|u1");
+            writer.text("|u1").unwrap();
             (writer.position(), writer.check_room().is_ok())
         }
         let mut buffer = [0xee; 40];

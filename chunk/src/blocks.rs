@@ -17,15 +17,13 @@
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
-//! use b2nd_chunk::blocks::block_starts;
 //!
-//! // A chunk of 8 bytes in two blocks. All bytes are zero.
+//! // A chunk of 8 bytes in two blocks, which begin at bytes 40 and 44 (0x28 and 0x2c). All bytes are zero.
 //! let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
 //!     \x28\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0";
 //! let header = ChunkHeader::parse(chunk).expect("a header");
 //! header.check_table(chunk)?;
-//! assert!(block_starts(&chunk[32..40]).eq([40, 44]));
-//! assert_eq!(header.block_bytes(&chunk[40..], 4), Some(&[0; 4][..]));
+//! assert_eq!((header.nblocks(), header.block_len(1)), (Some(2), Some(4)));
 //! # Ok::<(), b2nd_chunk::Error>(())
 //! ```
 
@@ -38,6 +36,7 @@ const MAX_DICTIONARY_LEN: usize = 1 << 15;
 impl ChunkHeader {
     /// The largest stored size of a block that decompresses to `length` bytes. Each stream of the block is stored as a
     /// length of 4 bytes, and at most as many bytes as its data has.
+    #[doc(hidden)]
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
         length.saturating_add(INT32 * self.nstreams(length))
@@ -48,6 +47,7 @@ impl ChunkHeader {
     ///
     /// The result has no meaning if blocks have different sizes, because only the table records where such a block
     /// ends.
+    #[doc(hidden)]
     #[must_use]
     pub fn block_bytes<'b>(&self, bytes: &'b [u8], length: usize) -> Option<&'b [u8]> {
         let mut rest = bytes;
@@ -60,6 +60,7 @@ impl ChunkHeader {
 
     /// The offset in a chunk where its blocks begin: after the table, and after the dictionary if there is one. The
     /// table must be [valid](Self::check_table).
+    #[doc(hidden)]
     #[must_use]
     pub fn blocks_start(&self, chunk: &[u8]) -> usize {
         let end = self.header_len.saturating_add(self.table_len().unwrap_or_default());
@@ -100,6 +101,7 @@ impl ChunkHeader {
 /// table.extend(&chunk[36..40]);
 /// assert_eq!(table.finish().unwrap_err().kind(), ErrorKind::Table);
 /// ```
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct BlockTable {
     /// The offset in the chunk of the end of the table, or of the end of the dictionary if there is one. No block may
@@ -169,12 +171,14 @@ impl BlockTable {
 }
 
 /// The offsets of blocks in a piece of a table.
+#[doc(hidden)]
 pub fn block_starts(table: &[u8]) -> impl Iterator<Item = i32> {
     table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
 /// The number of stored bytes that follow the length of a stream: the length itself, or 1 if the length is negative.
 /// Only for chunks whose blocks all have the same size.
+#[doc(hidden)]
 #[must_use]
 pub fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)

@@ -1,16 +1,14 @@
-//! The header of a chunk: its parts with their offsets, and functions that change its bytes.
+//! The header of a chunk: its parts with their offsets.
 //!
 //! ```
 //! use b2nd_chunk::ChunkHeader;
-//! use b2nd_chunk::header::{HeaderSize, PARTS, stored_header};
+//! use b2nd_chunk::header::{PARTS, stored_header};
 //!
 //! // The header of a chunk of 12 uncompressed bytes: 3 items of 4, in one block.
-//! let mut header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
+//! let header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
 //! let (name, offset, length) = PARTS[4];
 //! assert_eq!((name, &header[offset..offset + length]), ("nbytes", &12_i32.to_le_bytes()[..]));
-//!
-//! assert_eq!(HeaderSize::Nbytes.replace(&mut header, 8), Some(12));
-//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
+//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 12);
 //! ```
 
 use core::ops::RangeInclusive;
@@ -24,6 +22,7 @@ const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
 /// The largest size of a decompressed block, in bytes, that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
+#[doc(hidden)]
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The maximum size of the data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
@@ -71,9 +70,11 @@ const IS_INSTRUMENTED: u8 = 0x80;
 const ALPHA_VERSION: u8 = 3;
 
 /// The format versions of the chunks that C-Blosc2 has written to frames.
+#[doc(hidden)]
 pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 
 /// The number of bytes of a length or an offset in a chunk.
+#[doc(hidden)]
 pub const INT32: usize = size_of::<i32>();
 
 /// Generates a constant for the offset of each part of a header, and the list of all parts.
@@ -81,6 +82,7 @@ macro_rules! parts {
     ($($offset:ident $name:literal $at:literal $len:literal $what:literal)*) => {
         $(
             #[doc = concat!("The offset of `", $name, "`.")]
+            #[doc(hidden)]
             pub const $offset: usize = $at;
         )*
 
@@ -318,6 +320,7 @@ impl ChunkHeader {
 
     /// Whether the chunk is uncompressed, but has the dictionary flag. Such a chunk holds no dictionary, but C-Blosc2
     /// looks for one.
+    #[doc(hidden)]
     #[must_use]
     pub fn has_false_dictionary(&self) -> bool {
         self.is_uncompressed && self.has_dictionary
@@ -326,6 +329,7 @@ impl ChunkHeader {
     /// The number of the special value that C-Blosc2 wrongly finds in this chunk of Blosc 1, if the chunk is in a
     /// frame. Byte 31 of a chunk of Blosc 1 is data, but C-Blosc2 reads flags from it. If these flags mean a special
     /// value, C-Blosc2 cannot read the chunk. `None` for any other chunk.
+    #[doc(hidden)]
     #[must_use]
     pub fn false_special(&self) -> Option<u8> {
         Some(self.special_bits).filter(|&bits| self.header_len == BLOSC1_LEN && bits != 0)
@@ -358,6 +362,7 @@ impl ChunkHeader {
 
     /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the flag of
     /// a lazily loaded chunk.
+    #[doc(hidden)]
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
         self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
@@ -372,6 +377,7 @@ impl ChunkHeader {
 
     /// Whether the chunk was written by an alpha release of C-Blosc2. In such a header the last of the six filters is
     /// not initialized.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_of_alpha(&self) -> bool {
         self.header_len == BLOSC2_LEN && self.version == ALPHA_VERSION
@@ -399,6 +405,7 @@ impl ChunkHeader {
 
 /// The byte that stands for an item size in the header of a chunk. It is 1 if an item has more than 255 bytes. C-Blosc2
 /// writes the same.
+#[doc(hidden)]
 #[must_use]
 pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
@@ -456,6 +463,16 @@ fn new_header(flags: u8, typesize: usize, [nbytes, blocksize, body]: [usize; 3])
 }
 
 /// A size in the header of a chunk.
+///
+/// ```
+/// use b2nd_chunk::ChunkHeader;
+/// use b2nd_chunk::header::{HeaderSize, stored_header};
+///
+/// let mut header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
+/// assert_eq!(HeaderSize::Nbytes.replace(&mut header, 8), Some(12));
+/// assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
+/// ```
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum HeaderSize {
@@ -490,6 +507,7 @@ impl HeaderSize {
 }
 
 /// Sets the id of a filter in the header of a chunk.
+#[doc(hidden)]
 pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
     let filters = chunk.get_mut(FILTERS..).unwrap_or_default();
     if let Some(slot) = filters.get_mut(number) {
@@ -498,6 +516,7 @@ pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
 }
 
 /// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
+#[doc(hidden)]
 pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
     let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
     if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {

@@ -76,7 +76,8 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-// Each module imports only from the modules above it.
+// Each module imports only from the modules above it. The documentation hides the names that are only for `b2nd-frame`.
+// They can change in any release.
 mod codec;
 mod filter;
 mod split_mode;

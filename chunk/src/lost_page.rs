@@ -46,6 +46,7 @@ impl ChunkHeader {
     /// // In a file in which the block begins elsewhere, the zeros are not a page.
     /// assert_eq!(header.lost_page(&block, 20_000, 1_001), None);
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn lost_page(&self, block: &[u8], length: usize, at: u64) -> Option<usize> {
         let codec = self.codec.filter(|codec| codec.is_built_in())?;

@@ -51,6 +51,7 @@ impl ChunkHeader {
     /// # Errors
     ///
     /// The errors of `check`.
+    #[doc(hidden)]
     pub fn check_flags(&self) -> Result<(), Error> {
         let has_data = self.is_uncompressed || self.has_dictionary;
         ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write as _};
 use std::path::Path;
 
-use b2nd_frame::ArrayHeader;
+use b2nd_frame::{ArrayHeader, PackedTensor};
 use b2nd_serde::dtype::Dtype;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -87,6 +87,12 @@ pub(crate) fn dtype(array: &ArrayHeader<'_>) -> Option<String> {
 pub(crate) fn dtype_name(array: &ArrayHeader<'_>, dtype: Option<&Dtype>) -> Option<String> {
     let name = dtype.map(|dtype| dtype.numpy_str().to_string());
     name.or_else(|| array.dtype().map(clean))
+}
+
+/// The dtype of a packed tensor as NumPy prints it; if it is not valid, the text in the vlmetalayer.
+pub(crate) fn tensor_dtype(tensor: &PackedTensor) -> String {
+    let dtype = tensor.dtype.parse::<Dtype>();
+    dtype.map_or_else(|_| clean(&tensor.dtype), |dtype| dtype.numpy_str().to_string())
 }
 
 /// The compression ratio; `None` if there are no compressed bytes.

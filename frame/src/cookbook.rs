@@ -46,6 +46,27 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
+//! # An array of `save_array`
+//!
+//! `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write super-chunks, with the shape and the dtype in a
+//! vlmetalayer. `Array::open` reads them, and slices read only the chunks that they need.
+//!
+//! ```
+//! # #[cfg(feature = "ndarray")] {
+//! use b2nd_frame::{Array, Frame};
+//!
+//! let array = Array::open("tests/data/packed.b2frame")?;
+//! let slice = array.slice(ndarray::s![3, 24, 7..]).read_array::<i32>()?;
+//! assert_eq!(slice, ndarray::array![997, 998, 999].into_dyn());
+//!
+//! // The trailer has the shape and the dtype, so a program can look at them without opening the array.
+//! let trailer = Frame::open("tests/data/packed.b2frame")?.trailer()?;
+//! let tensor = trailer.packed_tensor().expect("an array of save_array");
+//! assert_eq!((&*tensor.shape, &*tensor.dtype), (&[4, 25, 10][..], "<i4"));
+//! # }
+//! # Ok::<(), b2nd_frame::Error>(())
+//! ```
+//!
 //! # One array for many threads
 //!
 //! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). It keeps what its slices have read of the chunk
@@ -329,7 +350,7 @@
 //! # let path = folder.path().join("new.b2nd");
 //! let old = Array::open("tests/data/vlmetalayers.b2nd")?;
 //! let attributes = old.attributes()?;
-//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..old.meta().shapes() };
+//! let shapes = Shapes { chunkshape: &[4], blockshape: &[2], ..old.meta().expect("an array of b2nd").shapes() };
 //! let meta = Meta::new(shapes, old.dtype().expect("a dtype"))?;
 //! let mut builder = FrameBuilder::new(meta).codec(Codec::LZ4);
 //! for layer in old.frame().metalayers().iter().filter(|layer| layer.name() != "b2nd") {

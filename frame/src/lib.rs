@@ -51,7 +51,7 @@
 //! | the same, while another process writes it | [`Frame::open_stable`] |
 //! | a file on a server, from its first bytes | [`Frame::parse`] |
 //! | bytes that your program fetches, in async code or a browser | [`KnownRanges`] |
-//! | the array of a file or a frame, to read its items | `Array::open`, `Array::new` |
+//! | the array of a file or a frame, to read its items | `Array::open`, `Array::new`, `Array::with_trailer` |
 //! | a frame at a known offset of another file | [`Frame::read_at`] |
 //! | a frame in an HDF5, ASDF or other file | [`scan`] |
 //! | a member of a `.b2z` or another zip file | [`zip_member`], [`zip_members`] |
@@ -65,6 +65,7 @@
 //! | the items of a slice, decompressed | `Array::open`, then `Array::slice` or `Array::whole`, then `read`, `read_into`, `read_array`, `read_as` or `read_rows` |
 //! | a slice that does not fit in memory | `Slice::pieces`, `Slice::rows` |
 //! | a slice from a server, or in async code: the byte ranges to request | `Slice::plan` |
+//! | the array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 wrote | `Array::open`, [`Trailer::packed_tensor`] |
 //! | the attributes of the array: vlmetalayers | `Array::attributes`, [`Frame::trailer`] |
 //! | the places of the chunks, and their bytes | [`Frame::chunks`], [`Chunks::compressed`], `Chunks::decompressed` |
 //! | the faults and oddities of a file | [`check`]; [`Check`] also reads the chunks |
@@ -222,6 +223,7 @@ pub use slice::slice_reader::Slice;
 pub use slice::subscripts::Subscripts;
 pub use source::{BYTES_PER_ROUND_TRIP, ReadAt, Seekable};
 pub use trailer::frame_trailer::{Trailer, Vlmetalayer};
+pub use trailer::packed_tensor::PackedTensor;
 #[cfg(feature = "compress")]
 pub use write::array_writer::ArrayWriter;
 pub use write::destination::NewFrame;

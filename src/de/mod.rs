@@ -9,7 +9,7 @@
 //! a negative dimension) is inlined into the code that reads the Rust type, if that type takes the entries in order. The
 //! other copy is for every metalayer and type.
 //!
-//! A `Meta` gets the bytes of the metalayer instead of its entries, and decodes them itself (`meta.rs`).
+//! A `Meta` gets the bytes of the metalayer instead of its entries (see `meta.rs`).
 
 mod names;
 mod value;
@@ -22,7 +22,7 @@ use serde::forward_to_deserialize_any;
 use crate::error::{Detail, Error, LayoutFault, ValueType};
 use crate::layout::{Entry, Layout, META_FIELDS, is_meta, with_entries};
 use crate::macros::deserialize_through;
-use crate::metalayer::{Metalayer, Place};
+use crate::metalayer::Metalayer;
 use crate::wire::Reader;
 use names::{ByName, Names};
 use value::{ValueDeserializer, Vector};
@@ -121,7 +121,7 @@ pub fn from_reader<R: std::io::Read, T: serde::de::DeserializeOwned>(reader: R) 
 
 /// The entries that the requested Rust type takes.
 #[derive(Clone, Copy)]
-enum Takes {
+enum RequestedEntries {
     /// All entries of the layout.
     Any,
     /// A fixed number of entries.
@@ -133,7 +133,7 @@ enum Takes {
     Map,
 }
 
-impl Takes {
+impl RequestedEntries {
     /// Whether the type takes the entries of the current layout in order. For a type with a derived `Deserialize`, the
     /// compiler knows the result.
     #[inline(always)]
@@ -204,22 +204,21 @@ impl<'de> Deserializer<'de> {
     ///
     /// [`ErrorKind::TrailingBytes`](crate::ErrorKind::TrailingBytes) if bytes are left; the message says how many.
     pub fn end(&self) -> Result<(), Error> {
-        self.reader.end()
+        self.reader.check_end()
     }
 
     /// Passes the entries of the next metalayer to a visitor, and returns the visitor's value.
     // This function and `visit` are inlined into the code that reads the type. Only then does the compiler know which
     // entries the type takes.
     #[inline(always)]
-    fn take<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
-        let start = self.reader;
-        match Metalayer::ordinary(start) {
-            Some(metalayer) if takes.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
-                let value = visit::<true, V>(&metalayer, start.position(), takes, visitor)?;
+    fn read<V: Visitor<'de>>(&mut self, requested: RequestedEntries, visitor: V) -> Result<V::Value, Error> {
+        match Metalayer::ordinary(self.reader) {
+            Some(metalayer) if requested.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
+                let value = visit::<true, V>(&metalayer, requested, visitor)?;
                 self.reader = metalayer.rest;
                 Ok(value)
             }
-            _ => self.take_any(takes, visitor),
+            _ => self.read_general(requested, visitor),
         }
     }
 
@@ -228,21 +227,23 @@ impl<'de> Deserializer<'de> {
     // Never inlined, so the code for ordinary metalayers stays small.
     #[cold]
     #[inline(never)]
-    fn take_any<V: Visitor<'de>>(&mut self, takes: Takes, visitor: V) -> Result<V::Value, Error> {
-        let start = self.reader;
-        let metalayer = Metalayer::read(start)?;
-        let value = visit::<false, V>(&metalayer, start.position(), takes, visitor)?;
+    fn read_general<V: Visitor<'de>>(
+        &mut self,
+        requested: RequestedEntries,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let metalayer = Metalayer::read(self.reader)?;
+        let value = visit::<false, V>(&metalayer, requested, visitor)?;
         if self.must_end {
-            metalayer.end()?;
+            metalayer.check_end()?;
         }
         self.reader = metalayer.rest;
         Ok(value)
     }
 
-    /// Passes the bytes of the next metalayer to a `Meta`, which checks and decodes them itself. So serde is not called
-    /// for each single entry.
+    /// Passes the bytes of the next metalayer to a `Meta`, which checks and decodes them itself.
     #[inline(always)]
-    fn take_bytes<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
+    fn read_meta<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
         let (offset, bytes) = (self.offset(), self.reader.rest());
         let length = if self.must_end { bytes.len() } else { Metalayer::length(bytes) };
         match visitor.visit_borrowed_bytes::<Error>(bytes.get(..length).unwrap_or_default()) {
@@ -250,7 +251,7 @@ impl<'de> Deserializer<'de> {
                 self.reader.skip(length);
                 Ok(value)
             }
-            Err(error) => Err(not_a_meta(offset, bytes, self.must_end, error)),
+            Err(error) => Err(invalid_meta(offset, bytes, self.must_end, error)),
         }
     }
 }
@@ -260,19 +261,13 @@ impl<'de> Deserializer<'de> {
 // memory for each `Meta`.
 #[cold]
 #[inline(never)]
-fn not_a_meta(offset: usize, bytes: &[u8], must_end: bool, _: Error) -> Error {
-    let read = || {
-        let metalayer = Metalayer::read(Reader::at(offset, bytes))?;
-        metalayer.utf8_dtype(offset)?;
-        if must_end {
-            metalayer.end()?;
-        }
-        Ok(metalayer.layout)
-    };
-    match read() {
+fn invalid_meta(offset: usize, bytes: &[u8], must_end: bool, _: Error) -> Error {
+    match Metalayer::read_with_text(Reader::at(offset, bytes), must_end) {
         Err(error) => error,
         // A `Meta` accepts these bytes, so the type is a user's own struct with the name and the fields of a `Meta`.
-        Ok(layout) => LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(offset),
+        Ok((Metalayer { layout, .. }, _)) => {
+            LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(offset)
+        }
     }
 }
 
@@ -281,12 +276,12 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.take(Takes::Any, visitor)
+        self.read(RequestedEntries::Any, visitor)
     }
 
     #[inline]
     fn deserialize_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value, Error> {
-        self.take(Takes::Count(len), visitor)
+        self.read(RequestedEntries::Count(len), visitor)
     }
 
     #[inline]
@@ -297,14 +292,14 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         if is_meta(name, fields) {
-            self.take_bytes(visitor)
+            self.read_meta(visitor)
         } else {
-            self.take(Takes::Fields(fields), visitor)
+            self.read(RequestedEntries::Fields(fields), visitor)
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.take(Takes::Map, visitor)
+        self.read(RequestedEntries::Map, visitor)
     }
 
     deserialize_through! { option newtype tuple_struct }
@@ -315,35 +310,34 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
     }
 }
 
-/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. `start` is the offset of the
-/// metalayer in the input. If the metalayer is `ORDINARY`, the type takes the entries in order.
+/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. If the metalayer is `ORDINARY`, the
+/// type takes the entries in order.
 #[inline(always)]
 fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
-    start: usize,
-    takes: Takes,
+    requested: RequestedEntries,
     visitor: V,
 ) -> Result<V::Value, Error> {
-    let layout = metalayer.layout;
+    let Metalayer { start, layout, .. } = *metalayer;
     let count = layout.entries().len();
-    let mut entries = EntryAccess::<ORDINARY> { metalayer, start, next: 0, is_over: false };
-    let value = match takes {
+    let mut entries = EntryAccess::<ORDINARY> { metalayer, next: 0, is_over: false };
+    let value = match requested {
         // The visitor gets `entries` by reference. A move would copy memory right after it was written, which stalls
         // the processor.
         _ if ORDINARY => visitor.visit_seq(&mut entries),
-        Takes::Count(takes) if takes != count => Err(LayoutFault::Takes { layout, takes }.error()),
-        Takes::Any | Takes::Count(_) => visitor.visit_seq(&mut entries),
-        Takes::Fields(fields) => match Names::place(fields, layout) {
+        RequestedEntries::Count(takes) if takes != count => Err(LayoutFault::Takes { layout, takes }.error()),
+        RequestedEntries::Any | RequestedEntries::Count(_) => visitor.visit_seq(&mut entries),
+        RequestedEntries::Fields(fields) => match Names::place(fields, layout) {
             Ok(None) => visitor.visit_seq(&mut entries),
             Ok(Some(names)) => visitor.visit_map(ByName { entries: &mut entries, names }),
             Err(error) => Err(error),
         },
-        Takes::Map => Err(Error::new(Detail::Unsupported(ValueType::Map))),
+        RequestedEntries::Map => Err(Error::new(Detail::Unsupported(ValueType::Map))),
     };
     let value = match value {
         Ok(value) => value,
         Err(error) => {
-            let takes_more = entries.is_over && !matches!(takes, Takes::Any);
+            let takes_more = entries.is_over && !matches!(requested, RequestedEntries::Any);
             return Err(error_of_type(error, takes_more, layout, metalayer.version, start));
         }
     };
@@ -368,8 +362,6 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
 /// Gives the entries to a visitor, in order.
 struct EntryAccess<'m, 'de, const ORDINARY: bool> {
     metalayer: &'m Metalayer<'de>,
-    /// The offset of the metalayer in the input.
-    start: usize,
     /// The position of the next entry.
     next: u8,
     /// Whether the requested type has asked for more entries than the layout has.
@@ -386,23 +378,23 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
     /// Passes the value of an entry to a serde seed, and returns what the seed makes of it.
     // Inlined, so the compiler knows `entry`, and removes the match.
     #[inline(always)]
-    fn read<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {
+    fn deserialize<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {
         let metalayer = self.metalayer;
-        let place = Place::new(self.start, metalayer.layout, metalayer.ndim, entry);
-        macro_rules! read {
+        let place = metalayer.place(entry);
+        macro_rules! deserialize_entry {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => {
                 match entry {
                     $( Entry::$entry => {
-                        let value = read!($encoding, metalayer.$name);
+                        let value = deserialize_entry!(@$encoding metalayer.$name);
                         seed.deserialize(ValueDeserializer(value, place))
                     } )*
                 }
             };
-            (Int64s, $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
-            (Int32s, $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
-            ($encoding:ident, $value:expr) => { $value };
+            (@Int64s $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
+            (@Int32s $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
+            (@$encoding:ident $value:expr) => { $value };
         }
-        let value = with_entries!(read);
+        let value = with_entries!(deserialize_entry);
         match value {
             Ok(value) => Ok(value),
             Err(error) => Err(place.add_to(error)),
@@ -420,7 +412,7 @@ impl<'de, const ORDINARY: bool> SeqAccess<'de> for &mut EntryAccess<'_, 'de, ORD
             return Ok(None);
         };
         self.next += 1;
-        self.read(entry, seed).map(Some)
+        self.deserialize(entry, seed).map(Some)
     }
 
     // Same as serde's default method, but inlined. Only then does the compiler know the position of each entry, and

@@ -29,15 +29,28 @@ enum Request {
     Other,
 }
 
+impl Request {
+    /// Checks that an integer, or a dtype as text, can be passed to the type.
+    // A type that cannot be written in a place must not be readable from it either. Otherwise a float could be read from
+    // an integer, a `char` from a one-letter dtype, and an enum could read the version as the number of a variant.
+    #[inline(always)]
+    fn check_takes_one(&self, place: Place) -> Result<(), Error> {
+        match self {
+            Self::Float => rejected(ValueType::Float, place),
+            Self::Char => rejected(ValueType::Char, place),
+            Self::Enum | Self::Identifier => rejected(ValueType::Enum, place),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A value that can be passed to the visitor of a Rust type.
 trait Value<'de>: Sized {
     /// Passes the value to a visitor, unless it can be no value of the requested kind.
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error>;
 }
 
-// A type that cannot be written in a place must not be readable from it either. So all values reject some requests.
-// Otherwise a float could be read from an integer, a `char` from a one-letter dtype, an enum could read the version as the
-// number of a variant, and a struct could be read from a dimension vector.
+/// The error for a type that has no encoding at this place.
 #[cold]
 fn rejected<T>(found: ValueType, place: Place) -> Result<T, Error> {
     Err(place.add_to(Error::new(Detail::Unsupported(found))))
@@ -46,12 +59,8 @@ fn rejected<T>(found: ValueType, place: Place) -> Result<T, Error> {
 impl<'de> Value<'de> for u8 {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
-        match request {
-            Request::Float => rejected(ValueType::Float, place),
-            Request::Char => rejected(ValueType::Char, place),
-            Request::Enum | Request::Identifier => rejected(ValueType::Enum, place),
-            _ => visitor.visit_u8(self),
-        }
+        request.check_takes_one(place)?;
+        visitor.visit_u8(self)
     }
 }
 
@@ -76,10 +85,10 @@ macro_rules! dimension {
                     Request::Unsigned if ORDINARY || self.0 >= 0 => {
                         visitor.$unsigned(<$natural>::from_ne_bytes(self.0.to_ne_bytes()))
                     }
-                    Request::Float => rejected(ValueType::Float, place),
-                    Request::Char => rejected(ValueType::Char, place),
-                    Request::Enum | Request::Identifier => rejected(ValueType::Enum, place),
-                    _ => visitor.$signed(self.0),
+                    _ => {
+                        request.check_takes_one(place)?;
+                        visitor.$signed(self.0)
+                    }
                 }
             }
         }
@@ -98,10 +107,10 @@ impl<'de> Value<'de> for Text<'de> {
                 visitor.visit_borrowed_bytes(self.map_or_else(|bytes| bytes, str::as_bytes))
             }
             Request::Enum => visitor.visit_enum(BorrowedStrDeserializer::new(utf8(self, place)?)),
-            Request::Float => rejected(ValueType::Float, place),
-            Request::Char => rejected(ValueType::Char, place),
-            Request::Identifier => rejected(ValueType::Enum, place),
-            _ => visitor.visit_borrowed_str(utf8(self, place)?),
+            _ => {
+                request.check_takes_one(place)?;
+                visitor.visit_borrowed_str(utf8(self, place)?)
+            }
         }
     }
 }
@@ -122,6 +131,7 @@ where
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
         match request {
             Request::Bytes => return rejected(ValueType::Bytes, place),
+            // A struct cannot be written as a dimension vector either.
             Request::Struct => return rejected(ValueType::Struct, place),
             // The count is checked before the first dimension is read, so serde's loop over an array needs no exit for a
             // missing dimension.
@@ -182,7 +192,7 @@ where
 
 /// Generates methods of [`serde::Deserializer`] that pass the value to the visitor. In the input of the macro, the
 /// parentheses after the name of a method contain the types of the method's arguments, without the visitor.
-macro_rules! requests {
+macro_rules! deserialize_as {
     ($($request:ident: $($method:ident($($argument:ty),*))*;)*) => { $( $(
         #[inline]
         fn $method<V: Visitor<'de>>(self, $(_: $argument,)* visitor: V) -> Result<V::Value, Error> {
@@ -194,7 +204,7 @@ macro_rules! requests {
 impl<'de, T: Value<'de>> serde::Deserializer<'de> for ValueDeserializer<T> {
     type Error = Error;
 
-    requests! {
+    deserialize_as! {
         Unsigned: deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64() deserialize_u128();
         Float: deserialize_f32() deserialize_f64();
         Char: deserialize_char();

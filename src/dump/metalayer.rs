@@ -49,7 +49,7 @@ struct Walk<'w, 'b> {
     rows: Annotator<'w, 'b>,
 }
 
-impl<'b> Walk<'_, 'b> {
+impl Walk<'_, '_> {
     fn run(mut self) -> fmt::Result {
         let start = self.input;
         let Err(stop) = self.entries() else { return Ok(()) };
@@ -72,11 +72,11 @@ impl<'b> Walk<'_, 'b> {
         for &entry in layout.entries() {
             match entry.encoding() {
                 Encoding::Fixint => {
-                    let value = self.read(entry, Reader::fixint)?;
+                    let value = in_entry(entry, self.input.fixint())?;
                     self.rows.value(1, "fixint", entry, value)?;
                 }
                 Encoding::Ndim => {
-                    self.ndim = self.read(entry, Reader::ndim)?;
+                    self.ndim = in_entry(entry, self.input.ndim())?;
                     self.rows.value(1, "fixint", entry, self.ndim)?;
                 }
                 Encoding::Int64s => self.vector::<i64>(entry, "int64")?,
@@ -84,18 +84,12 @@ impl<'b> Walk<'_, 'b> {
                 Encoding::Str32 => self.text(entry)?,
             }
         }
-        Ok(self.input.end()?)
-    }
-
-    /// Reads the next value.
-    fn read<T>(&mut self, entry: Entry, read: impl FnOnce(&mut Reader<'b>) -> Option<T>) -> Result<T, Error> {
-        let start = self.input;
-        read(&mut self.input).ok_or_else(|| start.fault(entry, self.ndim))
+        Ok(self.input.check_end()?)
     }
 
     fn vector<T: FixedInt>(&mut self, entry: Entry, width: &str) -> Result<(), Stop> {
         let ndim = self.ndim;
-        let vector = self.read(entry, |input| input.vector::<T>(ndim));
+        let vector = in_entry(entry, self.input.vector::<T, Error>(ndim));
         // If the vector is invalid, the dimensions before the first invalid one still get rows. If the input ends
         // within the vector, each dimension that is whole gets a row.
         let good = match &vector {
@@ -117,7 +111,9 @@ impl<'b> Walk<'_, 'b> {
     }
 
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
-        let length = self.read(entry, |input| input.text()?.ok())?.len();
+        let start = self.input;
+        let text = self.input.text().and_then(|text| text.map_err(|bytes| start.no_text(bytes.len())));
+        let length = in_entry(entry, text)?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;
         self.rows.depth += 1;
@@ -125,4 +121,8 @@ impl<'b> Walk<'_, 'b> {
         self.rows.depth -= 1;
         Ok(())
     }
+}
+
+fn in_entry<T>(entry: Entry, value: Result<T, Error>) -> Result<T, Error> {
+    value.map_err(|error| error.in_entry(entry))
 }

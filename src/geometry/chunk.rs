@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
+use super::Geometry;
 use super::axis::check_count;
 use super::dimensions::{Dimensions, zip};
 use super::error::{Buffer, Error, Violation};
 use super::extent::Extent;
-use super::grid::Geometry;
 use super::run::Runs;
 use super::walk::{Cells, iterate};
 

@@ -1,7 +1,7 @@
 //! The chunk and block shapes of a new array.
 
+use super::Geometry;
 use super::dimensions::Dimensions;
-use super::grid::Geometry;
 
 /// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB and the compressed bytes of the
 /// block fit the L2 cache of a core together. A chunk of 4 MiB has 32 such blocks.

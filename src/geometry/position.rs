@@ -1,7 +1,7 @@
 //! Conversion between the coordinate of an item and its byte.
 
+use super::Geometry;
 use super::dimensions::{Dimensions, is_within};
-use super::grid::Geometry;
 
 /// The position of an item, from [`Geometry::position`]. All numbers count from 0.
 ///

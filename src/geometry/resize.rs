@@ -3,10 +3,10 @@
 use core::fmt::Debug;
 use core::iter::FusedIterator;
 
+use super::Geometry;
 use super::axis::{Axis, check_count, unsigned};
 use super::dimensions::Dimensions;
 use super::error::Error;
-use super::grid::Geometry;
 use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 

@@ -83,8 +83,9 @@ function attempt<T>(call: () => T): { done: T } | { ranges: [number, number][] }
 export class B2ndArray {
     /** The number of items along each dimension. */
     readonly shape: readonly number[];
-    readonly chunks: readonly number[];
-    readonly blocks: readonly number[];
+    /** The chunk shape; `null` if the frame is a super-chunk, whose items are in one dimension of chunks. */
+    readonly chunks: readonly number[] | null;
+    readonly blocks: readonly number[] | null;
     /** The dtype as NumPy prints it; `null` if the array has none. */
     readonly dtype: string | null;
     readonly #items: Layout;

@@ -173,8 +173,8 @@ impl KnownArray {
         let (array, dtype) = (&self.array, self.dtype.as_ref());
         json!({
             "shape": array.shape(),
-            "chunks": array.meta().chunkshape(),
-            "blocks": array.meta().blockshape(),
+            "chunks": array.meta().map(|meta| meta.chunkshape()),
+            "blocks": array.meta().map(|meta| meta.blockshape()),
             "dtype": dtype.map(|dtype| dtype.numpy_str().to_string()),
             "itemSize": array.item_size(),
             "items": dtype.map_or_else(|| dtype::raw(array.item_size()), dtype::layout),
@@ -198,9 +198,14 @@ impl KnownArray {
 
 impl KnownArray {
     fn new(frame: Frame<Reader>) -> Result<Self, String> {
-        let array = Array::new(frame).map_err(|error| thrown(&error))?;
+        let array = if frame.array_metalayer().is_some() {
+            Array::new(frame)
+        } else {
+            frame.trailer().and_then(|trailer| Array::with_trailer(frame, &trailer))
+        };
+        let array = array.map_err(|error| thrown(&error))?;
         // Items of a dtype that is not valid, or of another size, are raw bytes.
-        let dtype = array.meta().parse_dtype().ok().flatten();
+        let dtype = array.parse_dtype().ok().flatten();
         let dtype = dtype.filter(|dtype| dtype.item_size() == array.item_size());
         Ok(Self { array: Rc::new(array), dtype })
     }

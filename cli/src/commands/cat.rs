@@ -21,6 +21,7 @@ use crate::terminal::{Outcome, complain, remark};
 ///
 /// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if one
 /// item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
+/// A super-chunk without a shape is an array of one dimension.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 #[command(after_help = "Examples:
@@ -67,10 +68,9 @@ impl Cat {
 
     fn show(&self, address: &Address) -> Result<(), Trouble> {
         let mut items = open_items(address)?;
-        let mut item = Item::from_items(&items)?;
+        let mut item = Item::from_items(&items);
         let selection = self.slice.clone().unwrap_or_default();
-        let selected =
-            selection.apply(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected = selection.apply(&items.shape).map_err(|why| Problem::new("invalid-input", why))?;
         items.check(&selected)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
@@ -86,7 +86,7 @@ impl Cat {
         {
             return Err(Problem::new("too-large", why).into());
         }
-        if let Some(&length) = items.geometry.shape().first()
+        if let Some(&length) = items.shape.first()
             && let Some(note) = deleted_rows(&Target::given(address.clone()), length)
         {
             remark(&format_args!("{}: {note}", address.location()));

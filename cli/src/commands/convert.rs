@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use b2nd_frame::{ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, Vlmetalayer};
+use b2nd_frame::{
+    ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
+};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
@@ -230,10 +232,10 @@ impl Display for Converted<'_> {
 }
 
 impl Maker for Conversions<'_> {
-    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
+    fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure> {
         let made = match self.append {
             Some(axis) => self.append(axis, from, to),
-            None => while_changing(|| self.convert(from, to)),
+            None => while_changing(|| self.convert(from, to, is_named)),
         };
         made.map_err(|problem| {
             let mut failure = of_either(from, to, problem);
@@ -259,7 +261,7 @@ impl Maker for Conversions<'_> {
 }
 
 impl Conversions<'_> {
-    fn convert(&self, from: &Address, to: &Path) -> Result<Made, Problem> {
+    fn convert(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Problem> {
         let is_npy = has_extension(to, "npy");
         if !is_npy && !has_extension(to, "b2nd") {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
@@ -270,6 +272,13 @@ impl Conversions<'_> {
             return Err(exists());
         }
         let (mut source, selected) = self.open(from)?;
+        if let Source::Frame(items) = &source
+            && !is_named
+            && !items.is_described
+        {
+            let message = "a super-chunk that does not describe an array; name it to convert its items";
+            return Err(Problem::new("unsupported", message));
+        }
         let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
         source.notes(is_npy)?.iter().for_each(note);
         let nbytes = source.nbytes(&selected);
@@ -365,7 +374,7 @@ impl Conversions<'_> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
             shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
-        let item = Item::from_items(items)?.for_npy(&mut shape);
+        let item = Item::from_items(items).for_npy(&mut shape);
         Ok((item, shape))
     }
 
@@ -425,7 +434,8 @@ impl Conversions<'_> {
             for layer in items.frame().metalayers().iter().filter(|layer| !is_of_array(layer.name())) {
                 builder = builder.metalayer_bytes(layer.name(), layer.bytes());
             }
-            for layer in trailer.vlmetalayers().iter().filter(|layer| !layer.is_derived()) {
+            let is_kept = |layer: &&Vlmetalayer| !layer.is_derived() && !is_of_array(layer.name());
+            for layer in trailer.vlmetalayers().iter().filter(is_kept) {
                 builder = builder.vlmetalayer_chunk(layer.name(), layer.chunk());
             }
         }
@@ -443,28 +453,28 @@ impl Conversions<'_> {
     }
 
     /// The metalayer of the new array. A chunk or block shape that the user does not give is copied from FROM, or is
-    /// the default shape if FROM is a NumPy file. With --chunks and without --blocks, the block shape is always the
+    /// the default shape if FROM has none. With --chunks and without --blocks, the block shape is always the
     /// default shape.
     fn meta(&self, source: &Source, selected: &Selected) -> Result<Meta, Problem> {
         let typesize = source.typesize();
         let shape: Vec<u64> = selected.shape().collect();
-        let (chunks, blocks) = match source {
-            Source::Npy(_) => (None, None),
-            Source::Frame(items) => {
-                let geometry = &items.geometry;
-                // With --slice, the new array may be smaller than a chunk of the old array. Then the chunk and block
-                // shapes are reduced to the shape of the new array.
-                let is_part = self.options.slice.is_some();
-                let kept = |items: Dimensions| -> Vec<u64> {
-                    let cut = |(items, whole): (u64, &u64)| {
-                        if is_part { items.min((*whole).max(1)) } else { items }
-                    };
-                    selected.kept(items.iter().copied()).zip(&shape).map(cut).collect()
-                };
-                let blocks = Some(kept(geometry.blockshape())).filter(|_| self.options.chunks.is_none());
-                (Some(kept(geometry.chunkshape())), blocks)
-            }
+        let geometry = match source {
+            Source::Npy(_) => None,
+            Source::Frame(items) => items.geometry(),
         };
+        let (chunks, blocks) = geometry.map_or((None, None), |geometry| {
+            // With --slice, the new array may be smaller than a chunk of the old array. Then the chunk and block shapes
+            // are reduced to the shape of the new array.
+            let is_part = self.options.slice.is_some();
+            let kept = |items: Dimensions| -> Vec<u64> {
+                let cut = |(items, whole): (u64, &u64)| {
+                    if is_part { items.min((*whole).max(1)) } else { items }
+                };
+                selected.kept(items.iter().copied()).zip(&shape).map(cut).collect()
+            };
+            let blocks = Some(kept(geometry.blockshape())).filter(|_| self.options.chunks.is_none());
+            (Some(kept(geometry.chunkshape())), blocks)
+        });
         let chunks = lengths("--chunks", self.options.chunks.as_ref())?.or(chunks);
         let blocks = lengths("--blocks", self.options.blocks.as_ref())?.or(blocks).unwrap_or_else(|| {
             Geometry::default_blockshape(chunks.as_ref().unwrap_or(&shape), typesize).to_vec()
@@ -498,9 +508,9 @@ fn lengths(option: &str, given: Option<&Numbers<i32>>) -> Result<Option<Vec<u64>
     given.iter().map(length).collect::<Result<_, _>>().map(Some)
 }
 
-/// Whether a metalayer with this name is the metalayer of an array, in any layout.
+/// Whether a metalayer or vlmetalayer with this name describes the array: the new file has a description of its own.
 fn is_of_array(name: &str) -> bool {
-    ["b2nd", "caterva"].contains(&name)
+    ["b2nd", "caterva", PackedTensor::VLMETALAYER].contains(&name)
 }
 
 impl Source {
@@ -524,7 +534,7 @@ impl Source {
     fn shape(&self) -> Vec<u64> {
         match self {
             Self::Npy(npy) => npy.shape.clone(),
-            Self::Frame(items) => items.geometry.shape().to_vec(),
+            Self::Frame(items) => items.shape.clone(),
         }
     }
 
@@ -542,7 +552,7 @@ impl Source {
             Self::Npy(npy) => return Ok(npy.dtype.type_string().to_string()),
             Self::Frame(items) => items,
         };
-        let item = Item::from_items(items)?;
+        let item = Item::from_items(items);
         match item.note {
             None => Ok(item.dtype.type_string().to_string()),
             Some(_) => Err(Problem {
@@ -580,11 +590,8 @@ impl Source {
             Self::Frame(items) if is_npy => {
                 let trailer = items.frame().trailer()?;
                 let metalayers = items.frame().metalayers().iter().map(Metalayer::name);
-                let names = metalayers.filter(|name| !is_of_array(name));
-                let names: Vec<_> = names
-                    .chain(trailer.vlmetalayers().iter().map(Vlmetalayer::name))
-                    .map(text::clean)
-                    .collect();
+                let names = metalayers.chain(trailer.vlmetalayers().iter().map(Vlmetalayer::name));
+                let names: Vec<_> = names.filter(|name| !is_of_array(name)).map(text::clean).collect();
                 if !names.is_empty() {
                     notes.push(format!("a NumPy file has no place for metalayers: {}", names.join(", ")));
                 }

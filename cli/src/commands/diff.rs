@@ -6,8 +6,7 @@ use std::iter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use b2nd_frame::{Frame, Trailer, Vlmetalayer};
-use b2nd_serde::Geometry;
+use b2nd_frame::{Frame, ObjectKind, Trailer, Vlmetalayer};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
@@ -173,9 +172,13 @@ impl Diff {
         let locations = [a.location(), b.location()];
         let location = a.location();
         let (a, b) = (Compared::open(a)?, Compared::open(b)?);
-        let has_array = |frame: &Frame<Reader>| frame.array().is_ok_and(|array| array.is_some());
-        let are_arrays = [&a, &b].map(|compared| has_array(&compared.frame));
+        let frames = [&a.frame, &b.frame];
+        let are_arrays = frames.map(|frame| frame.array_metalayer().is_some());
         let sizes = if are_arrays == [false; 2] { &SIZES } else { &[][..] };
+        let have_items = frames
+            .iter()
+            .zip(are_arrays)
+            .all(|(frame, is_array)| is_array || frame.kind() == ObjectKind::SChunk);
         let changes = FieldChange::all(&a.frame, &b.frame, &[&FIELDS, sizes].concat());
         let changes = changes.map_err(|error| location.failure(error))?;
         let room = match (self.meta, self.json) {
@@ -196,7 +199,7 @@ impl Diff {
             })?;
             differences.extend(difference);
             *note = why;
-        } else if are_arrays == [true; 2] {
+        } else if have_items {
             *note = Some("the items were not compared; use --data");
         }
         Ok(differences)
@@ -226,21 +229,18 @@ fn compare_items(
     [mut a, mut b]: [Items; 2],
     tolerance: f64,
 ) -> Result<(Option<Difference>, Option<&'static str>), Unread> {
-    let shape = a.geometry.shape();
-    if shape != b.geometry.shape() {
+    if a.shape != b.shape {
         return Ok((None, Some("the items were not compared: the shapes differ")));
     }
-    let dtype = |items: &Items| Item::from_items(items).map(|item| item.dtype).map_err(Problem::from);
-    let (a_dtype, b_dtype) = (dtype(&a)?, dtype(&b).map_err(Unread::B)?);
+    let [a_dtype, b_dtype] = [&a, &b].map(|items| Item::from_items(items).dtype);
     let Some(comparison) = Comparison::new([&a_dtype, &b_dtype], tolerance) else {
         return Ok((
             None,
             Some("the items were not compared: the dtypes differ in more than width or byte order"),
         ));
     };
-    let geometry = a.geometry.clone();
-    let (nitems, ones) = (geometry.nitems(), vec![1; geometry.ndim()]);
-    let parts = parts_to_compare(&geometry, [&a, &b], a_dtype == b_dtype)?;
+    let (nitems, ones) = (a.shape.iter().copied().fold(1, u64::saturating_mul), vec![1; a.shape.len()]);
+    let parts = parts_to_compare([&a, &b], a_dtype == b_dtype)?;
     let mut progress = Progress::of_bytes(nitems.saturating_mul(a.typesize as u64));
     let (mut done, mut different, mut first) = (0_u64, 0_u64, None);
     for (ranges, times) in parts.finish() {
@@ -276,18 +276,13 @@ fn compare_items(
 
 /// The parts of two arrays to compare. If the chunks have the same shape, a chunk is skipped if its stored bytes are
 /// equal, and of all pairs of constant chunks with the same two values, only one item is compared.
-fn parts_to_compare<'g>(
-    geometry: &'g Geometry,
-    [a, b]: [&Items; 2],
-    has_same_dtype: bool,
-) -> Result<PartsToRead<'g, [Constant; 2]>, Unread> {
-    let mut parts = PartsToRead::new(geometry);
-    if geometry.chunkshape() != b.geometry.chunkshape() {
-        return Ok(parts);
-    }
+fn parts_to_compare([a, b]: [&Items; 2], has_same_dtype: bool) -> Result<PartsToRead<[Constant; 2]>, Unread> {
+    let mut parts = PartsToRead::new(a);
+    let geometries = a.geometry().zip(b.geometry()).filter(|(a, b)| a.chunkshape() == b.chunkshape());
+    let Some((a_geometry, b_geometry)) = geometries else { return Ok(parts) };
     let has_same_dtype = has_same_dtype && a.typesize == b.typesize;
     // The same bytes are the same items only if the blocks are the same. All other settings are part of the bytes.
-    let has_same_layout = has_same_dtype && geometry.blockshape() == b.geometry.blockshape();
+    let has_same_layout = has_same_dtype && a_geometry.blockshape() == b_geometry.blockshape();
     let (mut a_chunks, mut b_chunks) = (a.known_chunks()?, b.known_chunks().map_err(Unread::B)?);
     while let Some((a, a_constant)) = a_chunks.next()? {
         let Some((b, b_constant)) = b_chunks.next().map_err(Unread::B)? else { break };

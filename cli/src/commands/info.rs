@@ -186,7 +186,7 @@ impl PagePrinter {
 
     /// With --stats, the statistics of the items. If the items cannot be read, prints the failure, and returns `None`.
     fn read_stats(&mut self, view: View<'_>) -> io::Result<Option<Stats>> {
-        if !self.stats || view.array.is_none() {
+        if !self.stats || view.shape().is_none() {
             return Ok(None);
         }
         let mut progress = Progress::of_bytes_so_far(self.shown == 0);

@@ -136,7 +136,7 @@ impl<'o> ListingBatch<'o> {
         if view.array.is_none() && view.kind == ObjectKind::EmbedStore {
             return self.take_store(&StoreRecord::of_file(view));
         }
-        let is_array = view.array.is_some();
+        let is_array = view.shape().is_some();
         if !filter.is_none() && !filter.wants(view) {
             self.totals.unwanted += u64::from(is_array);
             return;

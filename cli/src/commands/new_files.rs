@@ -27,8 +27,9 @@ use crate::terminal::Progress;
 
 /// Makes new files.
 pub(super) trait Maker: Sync {
-    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`.
-    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure>;
+    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` means that the user
+    /// named FROM, which was not found in a folder or below a URL.
+    fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure>;
 
     /// Whether an input is skipped, whose new file would be `to`. The counts of the run include the skipped inputs.
     fn skips(&self, target: &Target, to: &Path) -> bool;
@@ -124,7 +125,7 @@ impl NewFiles {
         };
         let made = to.and_then(|to| {
             self.check(&to, false)?;
-            maker.make(&from, &to)
+            maker.make(&from, &to, true)
         });
         self.batch(made)
     }
@@ -177,7 +178,7 @@ impl NewFiles {
             return self.failed(&Location::new(folder).failure(error));
         }
         let is_first = lock(&self.made).insert(to.clone());
-        match self.check(&to, true).and_then(|()| maker.make(&from, &to)) {
+        match self.check(&to, true).and_then(|()| maker.make(&from, &to, target.is_given())) {
             Err(failure) if is_passed_over(&target, &failure.error) => {
                 if is_first {
                     lock(&self.made).remove(&to);

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_frame::{
-    CheckDepth, Error, ErrorKind, Finding, FindingCode, ReadAt, Salvage as FrameSalvage, SalvageReport,
-    Severity,
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, ObjectKind, ReadAt, Salvage as FrameSalvage,
+    SalvageReport, Severity,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -156,7 +156,7 @@ struct Salvages<'f> {
 }
 
 impl Maker for Salvages<'_> {
-    fn make(&self, from: &Address, to: &Path) -> Result<Made, Failure> {
+    fn make(&self, from: &Address, to: &Path, _: bool) -> Result<Made, Failure> {
         let salvage = || self.salvage(from, to);
         let report = if self.files.dry_run { while_changing(salvage) } else { self.wait.read(salvage) }?;
         let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
@@ -238,6 +238,9 @@ fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = is_lost && !fs::metadata(&from.path).is_ok_and(|file| file.is_file() && file.len() == 0);
     let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),
+        ErrorKind::Unsupported if from.open().is_ok_and(|frame| frame.kind() == ObjectKind::SChunk) => {
+            Some("; `b2nd convert --slice` saves items whose chunks are not damaged")
+        }
         kind => {
             (is_lost || kind == ErrorKind::ArrayUnknown).then_some(" (--shape, --chunks, --blocks, --dtype)")
         }

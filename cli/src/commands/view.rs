@@ -66,11 +66,10 @@ impl View {
 
     fn show(&self, address: &Address, files: &NewFiles) -> Result<(), Trouble> {
         let items = open_items(address)?;
-        let item = Item::from_items(&items)?;
+        let item = Item::from_items(&items);
         let range = LevelRange::new(item.dtype.clone()).ok_or_else(|| no_numbers(&item))?;
         let selection = self.slice.clone().unwrap_or_default();
-        let selected =
-            selection.apply(&items.geometry.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected = selection.apply(&items.shape).map_err(|why| Problem::new("invalid-input", why))?;
         let mut plane = Plane::new(items, selected, range)?;
         match &self.output {
             None => plane.draw(),
@@ -236,7 +235,7 @@ impl Plane {
 
     /// The slice of the picture, as `--slice` accepts it.
     fn slice(&self) -> String {
-        let shape = self.items.geometry.shape();
+        let shape = &self.items.shape;
         let subscript = |((range, &step), &length): ((&Range<u64>, &u64), &u64)| {
             let optional =
                 |number: u64, default| if number == default { String::new() } else { number.to_string() };

@@ -7,7 +7,6 @@ use clap::{Args, ValueHint};
 
 use super::values::dtype_parser;
 use super::view::View;
-use crate::text::parsed_dtype;
 
 /// Conditions on arrays. An option can have several values, and one of them must match the array. If both `--dtype` and
 /// `--ndim` are given, an array must meet both conditions.
@@ -30,14 +29,13 @@ impl ArrayFilter {
 
     /// Whether a frame has an array that meets the conditions.
     pub(crate) fn wants(&self, view: View<'_>) -> bool {
-        let Some(array) = view.array else { return false };
+        let Some(shape) = view.shape() else { return false };
         let has_dtype = || {
-            let dtype = parsed_dtype(array);
+            let dtype = view.dtype();
             let mut wanted = self.dtype.iter().flat_map(|WantedDtypes(wanted)| wanted);
             dtype.is_some_and(|dtype| wanted.any(|wanted| wanted.is(&dtype)))
         };
-        (self.ndim.is_empty() || self.ndim.contains(&array.shape().len()))
-            && (self.dtype.is_empty() || has_dtype())
+        (self.ndim.is_empty() || self.ndim.contains(&shape.len())) && (self.dtype.is_empty() || has_dtype())
     }
 }
 

@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::thread;
 
 use b2nd_frame::{
-    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Frame, Slice, SpecialValue, expansion_limit,
+    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Frame, Slice, SpecialValue, expansion_limit,
 };
-use b2nd_serde::Geometry;
+use b2nd_serde::{Dtype, Geometry};
 
 use super::buffer;
 use super::selection::Selected;
@@ -29,7 +29,9 @@ const MOST_EDGE_BYTES: usize = 1 << 28;
 /// An array whose items can be read.
 pub(crate) struct Items {
     array: Array<Reader>,
-    pub(crate) geometry: Geometry,
+    /// Whether the frame has a shape and a dtype. Otherwise it is a super-chunk, whose items have one dimension.
+    pub(crate) is_described: bool,
+    pub(crate) shape: Vec<u64>,
     pub(crate) typesize: usize,
     threads: usize,
     /// The maximum number of bytes of an item, and of a slice for `read_all`. It is the [`expansion_limit`] for the
@@ -80,8 +82,10 @@ impl KnownChunks<'_> {
 
 /// The parts of an array to read. Of all constant chunks with the same value, only the first item of the first chunk is
 /// read. `K` is the value of a constant chunk, or the two values in two arrays.
-pub(crate) struct PartsToRead<'g, K> {
-    geometry: &'g Geometry,
+pub(crate) struct PartsToRead<K> {
+    shape: Vec<u64>,
+    /// `None` if no chunks are added.
+    geometry: Option<Geometry>,
     /// For each value, the number of the first chunk with this value, and the count of the items in all chunks with
     /// this value.
     constants: HashMap<K, (u64, u64)>,
@@ -89,14 +93,17 @@ pub(crate) struct PartsToRead<'g, K> {
     skips: bool,
 }
 
-impl<'g, K: Eq + Hash> PartsToRead<'g, K> {
-    pub(crate) fn new(geometry: &'g Geometry) -> Self {
-        Self { geometry, constants: HashMap::new(), others: Vec::new(), skips: false }
+impl<K: Eq + Hash> PartsToRead<K> {
+    /// No parts of an array yet. The chunks of an array with a geometry can be added.
+    pub(crate) fn new(items: &Items) -> Self {
+        let (shape, geometry) = (items.shape.clone(), items.geometry().cloned());
+        Self { shape, geometry, constants: HashMap::new(), others: Vec::new(), skips: false }
     }
 
     pub(crate) fn add(&mut self, number: u64, constant: Option<K>) {
         let Some(value) = constant else { return self.others.push(number) };
-        let nitems = self.geometry.chunk(number).map_or(0, |chunk| chunk.extent().nitems());
+        let chunk = self.geometry.as_ref().and_then(|geometry| geometry.chunk(number));
+        let nitems = chunk.map_or(0, |chunk| chunk.extent().nitems());
         let (_, count) = self.constants.entry(value).or_insert((number, 0));
         *count = count.saturating_add(nitems);
     }
@@ -108,19 +115,24 @@ impl<'g, K: Eq + Hash> PartsToRead<'g, K> {
 
     /// The ranges of each part, and the number of times that each of its items counts. If there are no constant and no
     /// skipped chunks, the only part is the whole array, because it is read faster than its chunks one by one.
-    pub(crate) fn finish(self) -> impl Iterator<Item = (Vec<Range<u64>>, u64)> + use<'g, K> {
-        let Self { geometry, constants, others, skips } = self;
+    pub(crate) fn finish(self) -> impl Iterator<Item = (Vec<Range<u64>>, u64)> + use<K> {
+        let Self { shape, geometry, constants, others, skips } = self;
         let is_whole = constants.is_empty() && !skips;
-        let whole = is_whole.then(|| (geometry.shape().iter().map(|&items| 0..items).collect(), 1));
+        let whole = is_whole.then(|| (shape.iter().map(|&items| 0..items).collect(), 1));
         let others = if is_whole { Vec::new() } else { others };
         let mut constants: Vec<_> = constants.into_values().collect();
         constants.sort_unstable();
-        let ranges = |number| geometry.chunk(number).map(|chunk| chunk.extent().ranges().collect::<Vec<_>>());
-        let others = others.into_iter().filter_map(move |number| Some((ranges(number)?, 1)));
-        let constants = constants.into_iter().filter_map(move |(number, count)| {
-            Some((ranges(number)?.iter().map(|range| range.start..range.start + 1).collect(), count))
+        let others = others.into_iter().map(|number| (number, None));
+        let constants = constants.into_iter().map(|(number, count)| (number, Some(count)));
+        let parts = others.chain(constants).filter_map(move |(number, count)| {
+            let chunk = geometry.as_ref()?.chunk(number)?;
+            let ranges = chunk.extent().ranges();
+            Some(match count {
+                Some(count) => (ranges.map(|range| range.start..range.start + 1).collect(), count),
+                None => (ranges.collect(), 1),
+            })
         });
-        whole.into_iter().chain(others).chain(constants)
+        whole.into_iter().chain(parts)
     }
 }
 
@@ -145,19 +157,35 @@ pub(crate) fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// Prepares the reading of the items of the array in a frame. Refuses a frame without an array. Also refuses a
+    /// Prepares the reading of the items of the array in a frame, or of a super-chunk. Refuses other objects. Also refuses a
     /// frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
     pub(crate) fn new(frame: Frame<Reader>) -> Result<Self, Problem> {
         let limit = expansion_limit(frame.stored_len());
-        let array = Array::new(frame)?;
-        let (geometry, typesize) = (array.geometry().clone(), array.item_size());
+        let (array, is_described) = if frame.array_metalayer().is_some() {
+            (Array::new(frame)?, true)
+        } else {
+            let trailer = frame.trailer()?;
+            (Array::with_trailer(frame, &trailer)?, trailer.packed_tensor().is_some())
+        };
+        let (shape, typesize) =
+            (array.shape().iter().map(|items| items.unsigned_abs()).collect(), array.item_size());
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
             return Err(Problem::new("too-large", message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { array, geometry, typesize, threads, limit, buffer: Vec::new() })
+        Ok(Self { array, is_described, shape, typesize, threads, limit, buffer: Vec::new() })
+    }
+
+    /// The grid of chunks; `None` if the items follow one another through all chunks.
+    pub(crate) fn geometry(&self) -> Option<&Geometry> {
+        self.array.geometry()
+    }
+
+    /// The dtype; `None` if the array has no dtype.
+    pub(crate) fn dtype(&self) -> Result<Option<Dtype>, Error> {
+        self.array.parse_dtype()
     }
 
     pub(crate) fn frame(&self) -> &Frame<Reader> {
@@ -249,14 +277,14 @@ impl Items {
         &mut self,
         receive: &mut ReceiveRepeated<'_, E>,
     ) -> Result<(), E> {
-        let geometry = self.geometry.clone();
-        let mut parts = PartsToRead::new(&geometry);
-        let mut chunks = self.known_chunks()?;
-        while let Some((entry, constant)) = chunks.next()? {
-            parts.add(entry.number, constant);
+        let mut parts = PartsToRead::new(self);
+        if self.geometry().is_some() {
+            let mut chunks = self.known_chunks()?;
+            while let Some((entry, constant)) = chunks.next()? {
+                parts.add(entry.number, constant);
+            }
         }
-        drop(chunks);
-        let ones = vec![1; geometry.ndim()];
+        let ones = vec![1; self.shape.len()];
         for (ranges, times) in parts.finish() {
             self.read_pieces(&ranges, &ones, &mut |ranges, bytes| receive(ranges, bytes, times))?;
         }

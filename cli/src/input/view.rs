@@ -1,12 +1,13 @@
 //! A visited frame and its derived sizes.
 
 use b2nd_frame::{
-    ArrayHeader, ChunkCounts, Finding, Frame, FrameType, Header, Metalayer, ObjectKind, Skipped, Trailer,
+    ArrayHeader, ChunkCounts, Finding, Frame, FrameType, Header, Metalayer, ObjectKind, PackedTensor,
+    Skipped, Trailer,
 };
 use b2nd_serde::dtype::Dtype;
 
 use super::address::Location;
-use crate::text::parsed_dtype;
+use crate::text::{dtype_name, parsed_dtype, tensor_dtype};
 
 /// How much to show of the values of metalayers.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) struct View<'s> {
     pub(crate) metalayers: &'s [Metalayer],
     /// `None` if the frame has no array metalayer.
     pub(crate) array: Option<&'s ArrayHeader<'s>>,
+    /// The array that the trailer describes, if the frame has no array metalayer.
+    pub(crate) tensor: Option<&'s PackedTensor>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
     /// `None` if the trailer was not needed (see `Visit::read_trailer`) or cannot be read.
@@ -54,6 +57,7 @@ impl<'s> View<'s> {
             kind: frame.kind(),
             metalayers: frame.metalayers(),
             array,
+            tensor: None,
             findings,
             skipped: &[],
             trailer: None,
@@ -68,22 +72,43 @@ impl<'s> View<'s> {
         if self.header.is_sparse() { "sframe" } else { "cframe" }
     }
 
+    /// The shape of the array; `None` without an array.
+    pub(crate) fn shape(&self) -> Option<&'s [i64]> {
+        self.array.map(ArrayHeader::shape).or(self.tensor.map(|tensor| &*tensor.shape))
+    }
+
+    /// The dtype of the array, if it is known.
+    pub(crate) fn dtype(&self) -> Option<Dtype> {
+        match (self.array, self.tensor) {
+            (Some(array), _) => parsed_dtype(array),
+            (None, tensor) => tensor?.dtype.parse().ok(),
+        }
+    }
+
+    /// The dtype as NumPy prints it. If it is not valid, the text in the metalayer.
+    pub(crate) fn dtype_name(&self, dtype: Option<&Dtype>) -> Option<String> {
+        match self.array {
+            Some(array) => dtype_name(array, dtype),
+            None => self.tensor.map(tensor_dtype),
+        }
+    }
+
     /// The item size of the dtype if it is known, otherwise the typesize; `None` without an array.
     pub(crate) fn itemsize(self, dtype: Option<&Dtype>) -> Option<i64> {
-        self.array?;
+        self.shape()?;
         let size = dtype.and_then(|dtype| i64::try_from(dtype.item_size()).ok());
         Some(size.unwrap_or(self.header.typesize.into()))
     }
 
     /// The size of all items, if it is known. For a frame without an array, the decompressed size of its chunks.
     pub(crate) fn nbytes(self) -> Option<i64> {
-        self.nbytes_with(self.array.and_then(parsed_dtype).as_ref())
+        self.nbytes_with(self.dtype().as_ref())
     }
 
     /// Returns the same size as `nbytes`, for a caller that has already parsed the dtype.
     pub(crate) fn nbytes_with(self, dtype: Option<&Dtype>) -> Option<i64> {
-        match self.array.zip(self.itemsize(dtype)) {
-            Some((array, itemsize)) => nbytes(array.shape(), itemsize).filter(|_| !self.has_wrong_sizes()),
+        match self.shape().zip(self.itemsize(dtype)) {
+            Some((shape, itemsize)) => nbytes(shape, itemsize).filter(|_| !self.has_wrong_sizes()),
             None => self.stored_nbytes(),
         }
     }

@@ -308,11 +308,7 @@ impl Visit<'_> {
     /// Whether the trailer is needed: if the frame is a store or may be a packed tensor, or if values of metalayers are
     /// requested.
     fn wants_trailer<R>(self, frame: &Frame<R>) -> bool {
-        // A listing that counts chunks also shows the shape of a packed tensor. This shape can be in a vlmetalayer, and
-        // the trailer contains the vlmetalayers.
-        let may_be_packed = self.counts != CountChunks::Never
-            && frame.kind() == ObjectKind::SChunk
-            && frame.header().has_vlmetalayers;
+        let may_be_packed = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
         self.values != ShownValues::None || frame.kind().is_store() || may_be_packed
     }
 
@@ -330,9 +326,18 @@ impl Visit<'_> {
             Err(error) => return receive(Err(location.failure(error))),
         };
         let view = View::new(location, frame, array.as_ref(), &report.findings);
+        let trailer = more.trailer.as_ref();
+        let tensor = trailer.filter(|_| frame.kind() == ObjectKind::SChunk).and_then(Trailer::packed_tensor);
         let Report { skipped, counts, .. } = report;
-        let (trailer, unowned_bytes) = (more.trailer.as_ref(), more.unowned_bytes);
-        receive(Ok(View { skipped, trailer, counts: *counts, unowned_bytes, values: self.values, ..view }));
+        receive(Ok(View {
+            skipped,
+            tensor: tensor.as_ref(),
+            trailer,
+            counts: *counts,
+            unowned_bytes: more.unowned_bytes,
+            values: self.values,
+            ..view
+        }));
     }
 }
 

@@ -9,7 +9,6 @@ pub(crate) mod table;
 pub(crate) mod totals;
 
 pub(crate) mod items;
-pub(crate) mod packed;
 
 pub(crate) mod record;
 

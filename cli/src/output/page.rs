@@ -8,12 +8,11 @@ use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr;
 
 use super::items::{Stats, ValueCount, ValueCounts};
-use super::packed::PackedTensor;
 use super::record::{LayerRecord, metalayers, vlmetalayers};
 use super::store::{AttributeRecord, ColumnRecord, StoreRecord, TableRecord};
 use crate::input::{Location, View};
 use crate::terminal::{DIM, severity_style, width, wrapped};
-use crate::text::{self, ABSENT, Size, Tuple, parsed_dtype, ratio, shortened};
+use crate::text::{self, ABSENT, Size, Tuple, ratio, shortened};
 
 /// The page of a frame.
 pub(crate) struct Page<'s> {
@@ -38,10 +37,10 @@ impl Display for Page<'_> {
             writeln!(f, "blocks  : {}", Tuple(array.meta().blockshape()))?;
             writeln!(f, "dtype   : {}", text::dtype(array).unwrap_or(ABSENT.into()))?;
         } else {
-            if let Some(tensor) = PackedTensor::find(self.view) {
+            if let Some(tensor) = self.view.tensor {
                 writeln!(f, "tensor  : {}", text::clean(&tensor.kind))?;
                 writeln!(f, "shape   : {}", Tuple(&tensor.shape))?;
-                writeln!(f, "dtype   : {}", tensor.dtype_name())?;
+                writeln!(f, "dtype   : {}", text::tensor_dtype(tensor))?;
             }
             let embedded = self.view.embedded();
             if !embedded.is_empty() {
@@ -199,7 +198,7 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
     }
     // The typesize of an array has a line only if it differs from the item size. If the array has no valid dtype,
     // `itemsize` returns the typesize, so there is no line.
-    if view.itemsize(view.array.and_then(parsed_dtype).as_ref()) != Some(header.typesize.into()) {
+    if view.itemsize(view.dtype().as_ref()) != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }
     Ok(())

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use b2nd_frame::{ArrayHeader, ChunkCounts, Error, Filter, Frame, Metalayer, Skipped, Trailer, Vlmetalayer};
+use b2nd_frame::{
+    ArrayHeader, ChunkCounts, Error, Filter, Frame, Metalayer, PackedTensor, Skipped, Trailer, Vlmetalayer,
+};
 use b2nd_serde::{Geometry, Meta};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -12,10 +14,9 @@ use serde_json::value::{RawValue, Value};
 
 use super::items::Stats;
 use super::messagepack;
-use super::packed::PackedTensor;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{ABSENT, Tuple, clean, dtype_name, hex, list, parsed_dtype, ratio};
+use crate::text::{ABSENT, Tuple, clean, hex, list, ratio};
 
 /// A frame as a JSON object. If the frame has no array, the fields about an array are null.
 pub(crate) struct Record<'f> {
@@ -35,31 +36,36 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer. Without a metalayer, the entries are null.
-fn write_meta<M: SerializeMap>(map: &mut M, meta: Option<&Meta>) -> Result<(), M::Error> {
+/// Writes the entries of a metalayer, or those of a packed tensor. An entry is null if there is neither.
+fn write_meta<M: SerializeMap>(
+    map: &mut M,
+    meta: Option<&Meta>,
+    tensor: Option<&PackedTensor>,
+) -> Result<(), M::Error> {
+    let shape = meta.map(Meta::shape).or(tensor.map(|tensor| &*tensor.shape));
     map.serialize_entry("layout", &meta.map(|meta| meta.layout().name()))?;
     map.serialize_entry("version", &meta.map(Meta::version))?;
-    map.serialize_entry("ndim", &meta.map(Meta::ndim))?;
-    map.serialize_entry("shape", &meta.map(Meta::shape))?;
+    map.serialize_entry("ndim", &shape.map(<[i64]>::len))?;
+    map.serialize_entry("shape", &shape)?;
     map.serialize_entry("chunks", &meta.map(Meta::chunkshape))?;
     map.serialize_entry("blocks", &meta.map(Meta::blockshape))?;
     map.serialize_entry("dtype_format", &meta.map(Meta::dtype_format))?;
-    map.serialize_entry("dtype", &meta.map(Meta::dtype))
+    map.serialize_entry("dtype", &meta.map_or(tensor.map(|tensor| &*tensor.dtype), Meta::dtype))
 }
 
 impl Serialize for Record<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { view, stats, mend } = self;
-        let View { location, header, array, .. } = *view;
+        let View { location, header, array, tensor, .. } = *view;
         let mut record = serializer.serialize_map(None)?;
         location.write(&mut record)?;
         record.serialize_entry("offset", &view.offset)?;
         record.serialize_entry("container", view.container())?;
         record.serialize_entry("kind", &view.kind)?;
         write_some(&mut record, "index_of", location.indexed_array())?;
-        write_some(&mut record, "packed_tensor", PackedTensor::find(*view))?;
+        write_some(&mut record, "packed_tensor", tensor.map(|tensor| &tensor.kind))?;
         record.serialize_entry("metalayer", &array.map(|array| array.metalayer().name()))?;
-        write_meta(&mut record, array.map(ArrayHeader::meta))?;
+        write_meta(&mut record, array.map(ArrayHeader::meta), tensor)?;
         self.write_sizes(&mut record)?;
         record.serialize_entry("codec", &header.codec.to_string())?;
         record.serialize_entry("codec_meta", &header.codec_meta)?;
@@ -92,14 +98,14 @@ impl<'f> Record<'f> {
     fn write_sizes<M: SerializeMap>(&self, record: &mut M) -> Result<(), M::Error> {
         let view = self.view;
         // The dtype is parsed only once per record, because a listing makes a record for every array.
-        let dtype = view.array.and_then(parsed_dtype);
+        let dtype = view.dtype();
         let geometry = view.array.and_then(|array| array.geometry().ok());
         let geometry = geometry.as_ref();
-        let name = view.array.and_then(|array| dtype_name(array, dtype.as_ref()));
+        let name = view.dtype_name(dtype.as_ref());
         record.serialize_entry("dtype_name", &name)?;
         record.serialize_entry("itemsize", &view.itemsize(dtype.as_ref()))?;
         record.serialize_entry("typesize", &view.header.typesize)?;
-        record.serialize_entry("nbytes", &view.array.and_then(|_| view.nbytes_with(dtype.as_ref())))?;
+        record.serialize_entry("nbytes", &view.shape().and_then(|_| view.nbytes_with(dtype.as_ref())))?;
         record.serialize_entry("stored_nbytes", &view.stored_nbytes())?;
         record.serialize_entry("cbytes", &view.cbytes())?;
         record.serialize_entry("cratio", &view.compressed().and_then(ratio))?;
@@ -298,7 +304,7 @@ pub(crate) struct MetaRecord<'m> {
 impl Serialize for MetaRecord<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut record = serializer.serialize_map(None)?;
-        write_meta(&mut record, Some(self.meta))?;
+        write_meta(&mut record, Some(self.meta), None)?;
         record.serialize_entry("hex", &hex(self.bytes))?;
         record.end()
     }

@@ -3,7 +3,6 @@
 use b2nd_frame::{ObjectKind, Severity};
 
 use super::items::{Number, Stats};
-use super::packed::PackedTensor;
 use super::store::{StoreRecord, TableRecord};
 use super::table::{Columns, Side};
 use crate::input::{Address, View};
@@ -48,23 +47,19 @@ type Cells = [Option<String>; COLUMNS.len()];
 
 fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> Cells {
     let View { header, array, counts, .. } = view;
-    let tensor = PackedTensor::find(view);
-    let shape =
-        array.map(|array| short(array.shape())).or(tensor.as_ref().map(|tensor| short(&tensor.shape)));
-    let dtype = match (array, tensor) {
-        (Some(array), _) => text::dtype(array).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH)),
-        (None, Some(tensor)) => Some(shortened(&tensor.dtype_name(), MAX_CELL_WIDTH)),
-        (None, None) => {
-            // If the chunks differ in length, they can be counted only in the chunk index. If the chunk index was not
-            // read, the cell shows `chunks` without a number.
-            let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
-            Some(format!("{chunks}, V{}", header.typesize))
-        }
+    let shape = view.shape();
+    let dtype = if shape.is_some() {
+        view.dtype_name(view.dtype().as_ref()).map(|dtype| shortened(&dtype, MAX_CELL_WIDTH))
+    } else {
+        // If the chunks differ in length, they can be counted only in the chunk index. If the chunk index was not
+        // read, the cell shows `chunks` without a number.
+        let chunks = view.nchunks().map_or("chunks".into(), |chunks| count(chunks, "chunk"));
+        Some(format!("{chunks}, V{}", header.typesize))
     };
     let number = |number: fn(&Stats) -> u64| stats.map(|stats| number(stats).to_string());
     let end = |end: fn(&Stats) -> &Option<Number>| Some(end(stats?).as_ref()?.text.clone());
     [
-        shape,
+        shape.map(short),
         array.map(|array| short(array.chunkshape())),
         array.map(|array| short(array.meta().blockshape())),
         dtype,

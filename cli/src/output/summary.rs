@@ -148,15 +148,17 @@ impl Summary {
 
     pub(crate) fn add(&mut self, view: View<'_>) {
         self.add_one("kinds", &view.kind);
-        let Some(array) = view.array else { return };
-        let (shape, sizes) = (array.shape(), Sizes::new(view));
-        let chunks = array.chunkshape().iter().map(|&items| items.into()).collect();
+        let (Some(shape), sizes) = (view.shape(), Sizes::new(view)) else { return };
         self.sizes += sizes;
         self.count("codecs", Key::Text(view.header.codec.to_string()), sizes);
-        self.count("layouts", Key::Text(array.meta().layout().to_string()), sizes);
-        self.count("dtypes", text::dtype(array).map_or(Key::Absent, Key::Text), sizes);
+        let dtype = view.dtype_name(view.dtype().as_ref());
+        self.count("dtypes", dtype.map_or(Key::Absent, Key::Text), sizes);
         self.count("shapes", Key::Shape(shape.into()), sizes);
-        self.count("chunks", Key::Shape(chunks), sizes);
+        if let Some(array) = view.array {
+            let chunks = array.chunkshape().iter().map(|&items| items.into()).collect();
+            self.count("layouts", Key::Text(array.meta().layout().to_string()), sizes);
+            self.count("chunks", Key::Shape(chunks), sizes);
+        }
         self.add_rank(Rank { ndim: shape.len(), count: 1, least: shape.into(), largest: shape.into() });
     }
 

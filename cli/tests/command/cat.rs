@@ -40,13 +40,13 @@ fn the_items_are_printed_as_numpy_prints_them() {
 fn what_cannot_be_read_is_named() {
     let folder = folder();
     let mut screens = String::new();
-    for path in ["lazy_expression.b2nd", "remote_array.b2nd"] {
+    for path in ["lazy_expression.b2nd", "object_array.b2frame", "remote_array.b2nd"] {
         fs::copy(data().join("peers").join(path), folder.path().join(path)).unwrap();
     }
     for arguments in [
         &["cat", "lazy_expression.b2nd"][..],
         &["cat", "remote_array.b2nd"],
-        &["cat", "chunks_only.b2frame"],
+        &["cat", "object_array.b2frame"],
         &["cat", "tree.b2z"],
         &["cat", "bad/resized.b2nd"],
         &["cat", "bad/cut.b2nd"],

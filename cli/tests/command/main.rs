@@ -13,6 +13,7 @@ mod hostile;
 mod hostile_files;
 mod json;
 mod kind;
+mod linear;
 mod ls;
 mod picture;
 mod questions;

@@ -71,42 +71,50 @@ fn a_packed_tensor_has_its_shape_and_dtype() {
     let folder = tempfile::tempdir().unwrap();
     // Three values as `blosc2.save_array` writes them: with tuples that are marked as such, with plain lists, and with
     // a structured dtype.
-    let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x04\x05\xa3<f4";
-    let plain = b"\x93\xa5torch\x92\x03\x04\xa3<i8";
-    let fields = b"\x93\xa5numpy\x91\x02\x92\x93\xa9__tuple__\xa1a\xa3<f4\x93\xa9__tuple__\xa1b\xa3<i2";
-    let layer = "__pack_tensor__";
-    let tensor = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).unwrap();
-    tensor("fields.b2nd", b2nd_lab::frame_of(&[(layer, fields)], &[]));
-    tensor("marked.b2nd", b2nd_lab::frame_of(&[], &[(layer, &b2nd_lab::stored_chunk(marked))]));
-    tensor("other.b2nd", b2nd_lab::frame_of(&[(layer, b"\x93\xa5numpy")], &[]));
-    tensor("plain.b2nd", b2nd_lab::frame_of(&[], &[(layer, &b2nd_lab::stored_chunk(plain))]));
+    let marked = b"\x94\xa9__tuple__\xa5numpy\x94\xa9__tuple__\x03\x00\x05\xa3<f4";
+    let plain = b"\x93\xa5torch\x92\x03\x00\xa3<i8";
+    let fields = b"\x93\xa5numpy\x91\x00\x92\x93\xa9__tuple__\xa1a\xa3<f4\x93\xa9__tuple__\xa1b\xa3<i2";
+    let tensor = |name: &str, value: &[u8]| {
+        let layer = ("__pack_tensor__", &*b2nd_lab::stored_chunk(value));
+        fs::write(folder.path().join(name), b2nd_lab::frame_of(&[], &[layer])).unwrap();
+    };
+    tensor("fields.b2nd", fields);
+    tensor("marked.b2nd", marked);
+    tensor("other.b2nd", b"\x93\xa5numpy");
+    tensor("plain.b2nd", plain);
     let output = run(folder.path(), &["ls", "--all"]);
     let cells: Vec<Vec<&str>> = text(&output.stdout)
         .lines()
         .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
         .collect();
-    assert_eq!(cells[0][..1], ["2"], "{cells:?}");
-    assert_eq!((cells[1][0], cells[1][3]), ("3,4,5", "float32"));
+    assert_eq!(cells[0][..1], ["0"], "{cells:?}");
+    assert_eq!((cells[1][0], cells[1][3]), ("3,0,5", "float32"));
     assert_eq!((cells[2][0], cells[2][3]), ("-", "0 chunks, V4"));
-    assert_eq!((cells[3][0], cells[3][3]), ("3,4", "int64"));
+    assert_eq!((cells[3][0], cells[3][3]), ("3,0", "int64"));
     let page = run(folder.path(), &["info", "marked.b2nd"]);
     assert!(
-        text(&page.stdout).contains("\ntensor  : numpy\nshape   : (3, 4, 5)\ndtype   : float32\n"),
+        text(&page.stdout).contains("\ntensor  : numpy\nshape   : (3, 0, 5)\ndtype   : float32\n"),
         "{}",
         text(&page.stdout)
     );
     let objects = objects(&run(folder.path(), &["ls", "--all", "--json"]));
     assert!(objects.iter().all(|object| schema().is_valid(object)));
-    let tensors: Vec<_> = objects.iter().map(|object| object["packed_tensor"].clone()).collect();
+    let fields = ["packed_tensor", "shape", "dtype", "ndim", "itemsize", "nbytes"];
+    let tensors: Vec<_> = objects.iter().map(|object| fields.map(|field| object[field].clone())).collect();
     assert_eq!(
-        tensors,
-        [
-            serde_json::json!({ "kind": "numpy", "shape": [2], "dtype": "[('a', '<f4',), ('b', '<i2',)]" }),
-            serde_json::json!({ "kind": "numpy", "shape": [3, 4, 5], "dtype": "<f4" }),
-            Value::Null,
-            serde_json::json!({ "kind": "torch", "shape": [3, 4], "dtype": "<i8" }),
-        ]
+        serde_json::json!(tensors),
+        serde_json::json!([
+            ["numpy", [0], "[('a', '<f4'), ('b', '<i2')]", 1, 6, 0],
+            ["numpy", [3, 0, 5], "<f4", 3, 4, 0],
+            [null, null, null, null, null, null],
+            ["torch", [3, 0], "<i8", 2, 8, 0],
+        ])
     );
+    let listed = paths(&crate::run::objects(&run(
+        folder.path(),
+        &["ls", "--ndim", "2", "--dtype", "int64", "--json"],
+    )));
+    assert_eq!(listed, ["plain.b2nd"]);
 }
 
 #[test]

@@ -4,8 +4,10 @@ use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Escaped, Finding};
 use crate::header::frame::Frame;
+use crate::header::object_kind::ObjectKind;
 use crate::source::ReadAt;
 use crate::trailer::embed_list::EMBED_LIST_NAME;
+use crate::trailer::packed_tensor::{PackedTensor, checked_tensor};
 use crate::trailer::trailer_rules::{embed_list, value};
 
 /// Decompresses and checks the value of each vlmetalayer. If the trailer itself is damaged, nothing is done here,
@@ -24,6 +26,10 @@ pub(super) fn check<R: ReadAt>(frame: &Frame<R>, report: &mut Report) -> Result<
         }
     };
     trailer.vlmetalayers().iter().for_each(|layer| take(layer.name(), value(layer)));
+    if frame.kind() == ObjectKind::SChunk {
+        let tensor = checked_tensor(&trailer, frame.header());
+        take(PackedTensor::VLMETALAYER, Ok(tensor.err().and_then(|error| error.into_finding().ok())));
+    }
     if frame.kind().is_store() {
         take(EMBED_LIST_NAME, embed_list(&trailer, frame.header()));
     }

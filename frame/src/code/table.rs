@@ -292,8 +292,8 @@ codes! {
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     VlmetalayerValue "vlmetalayer-value" Warning Frame Salvage
         "The name of a vlmetalayer is not UTF-8. A check of the data also reports a value that is not MessagePack, \
-         and the list of frames of a store if an entry leads to no frame. C-Blosc2 reads the value, but python-blosc2 \
-         does not."
+         the list of frames of a store if an entry leads to no frame, and the shape and dtype of a packed array that \
+         do not have as many bytes as the chunks. C-Blosc2 reads the value, but python-blosc2 does not."
         "A program other than python-blosc2 wrote the value, or bytes were damaged."
         "Nothing, if another program wrote the value. Otherwise set the vlmetalayer again, or salvage the file without it."
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use b2nd_serde::{Geometry, Meta};
+use b2nd_serde::{Dtype, Geometry, Meta};
 
 use crate::error::Error;
 use crate::header::frame::Frame;
+use crate::header::object_kind::ObjectKind;
 use crate::opened_file::FileIdentity;
-use crate::slice::opened::Opened;
+use crate::slice::opened::{ChunkLayout, Opened};
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
 
@@ -34,6 +35,25 @@ use crate::trailer::frame_trailer::Trailer;
 ///     let [first, second] = columns.map(|column| column.join().unwrap().unwrap());
 ///     assert_eq!((first, second), (vec![0, 5, 10], vec![1, 6, 11]));
 /// });
+/// # Ok::<(), b2nd_frame::Error>(())
+/// ```
+///
+/// # Super-chunks
+///
+/// An array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written has no metalayer with a chunk
+/// shape. Its items are in C order, through all chunks, and a slice reads only the chunks that it needs. Shape and dtype
+/// are in the [trailer](Trailer::packed_tensor).
+///
+/// Any other super-chunk is an array of one dimension. Its items have the typesize of the frame and the dtype `|V` with
+/// this number. If the typesize is 1, or does not divide the size of the data, the items are bytes, `|u1`.
+///
+/// ```
+/// use b2nd_frame::Array;
+///
+/// let array = Array::open("tests/data/packed.b2frame")?;
+/// assert_eq!((array.shape(), array.dtype()), (&[4, 25, 10][..], Some("<i4")));
+/// assert!(array.meta().is_none() && array.geometry().is_none());
+/// assert_eq!(array.slice(&[3..4, 24..25, 8..10]).read_rows::<i32>()?, [998, 999]);
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 ///
@@ -127,7 +147,8 @@ impl<R> Array<R> {
     /// # Errors
     ///
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
-    ///   files, or the items are Python objects.
+    ///   files, or the items are Python objects, or the chunks of a super-chunk have different sizes. Also `Unsupported` if
+    ///   the array may be described in the trailer: [`with_trailer`](Self::with_trailer) opens it.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame breaks a rule of [`check`](crate::check()).
     /// - [`Changing`](crate::ErrorKind::Changing) if it does because another program is changing the frame.
     ///
@@ -141,8 +162,33 @@ impl<R> Array<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(frame: Frame<R>) -> Result<Self, Error> {
+        Self::of_parts(frame, None)
+    }
+
+    /// Opens the array of a frame, as [`new`](Self::new) does. If the frame is a super-chunk, its trailer can describe the
+    /// array. [`open`](Self::open) reads the trailer itself, if it needs it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`new`](Self::new), and [`Malformed`](crate::ErrorKind::Malformed) if the shape and dtype in the
+    /// trailer do not have as many bytes as the chunks.
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// let frame = Frame::read_at(std::fs::read("tests/data/packed.b2frame")?, 0)?;
+    /// let trailer = frame.trailer()?;
+    /// let array = Array::with_trailer(frame, &trailer)?;
+    /// assert_eq!(array.shape(), [4, 25, 10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_trailer(frame: Frame<R>, trailer: &Trailer) -> Result<Self, Error> {
+        Self::of_parts(frame, Some(trailer))
+    }
+
+    fn of_parts(frame: Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         // The header can be half of an old one and half of a new one.
-        let opened = Opened::new(&frame).map_err(|error| frame.header_or_changing(error))?;
+        let opened = Opened::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
         Ok(Self { frame, opened: Arc::new(opened), before: OnceLock::new() })
     }
 
@@ -162,30 +208,52 @@ impl<R> Array<R> {
         &self.frame
     }
 
-    /// The entries of the array's metalayer.
+    /// The entries of the array's metalayer; `None` if the array is a [super-chunk](Self#super-chunks).
     ///
     /// ```
     /// use b2nd_frame::Array;
     ///
     /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!((array.meta().chunkshape(), array.meta().blockshape()), (&[2, 3][..], &[1, 2][..]));
+    /// let meta = array.meta().expect("a metalayer");
+    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[2, 3][..], &[1, 2][..]));
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     #[must_use]
-    pub fn meta(&self) -> &Meta {
-        &self.opened.meta
+    pub fn meta(&self) -> Option<&Meta> {
+        match &self.opened.layout {
+            ChunkLayout::Grid(meta) => Some(meta),
+            ChunkLayout::Linear { .. } => None,
+        }
     }
 
     /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        self.meta().shape()
+        self.opened.layout.shape()
     }
 
     /// The dtype as text; `None` if the layout has no dtype.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
-        self.meta().dtype()
+        self.opened.layout.dtype()
+    }
+
+    /// The dtype; `None` if the layout has no dtype.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the text is not a dtype.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/struct_non_ascii.b2nd")?;
+    /// let dtype = array.parse_dtype()?.expect("a dtype");
+    /// assert_eq!((dtype.item_size(), dtype.fields().len()), (16, 2));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
+        self.opened.dtype.clone().map_err(Error::unsupported)
     }
 
     /// The size of an item in bytes.
@@ -194,19 +262,21 @@ impl<R> Array<R> {
         self.opened.typesize
     }
 
-    /// The positions of items, blocks and chunks.
+    /// The positions of items, blocks and chunks; `None` if the array is a [super-chunk](Self#super-chunks), whose items
+    /// follow one another.
     ///
     /// ```
     /// use b2nd_frame::Array;
     ///
     /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(array.geometry().nchunks(), 4);
-    /// assert_eq!(array.geometry().position(&[2, 4]).expect("an item within the shape").chunk, 3);
+    /// let geometry = array.geometry().expect("a grid of chunks");
+    /// assert_eq!(geometry.nchunks(), 4);
+    /// assert_eq!(geometry.position(&[2, 4]).expect("an item within the shape").chunk, 3);
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     #[must_use]
-    pub fn geometry(&self) -> &Geometry {
-        &self.opened.geometry
+    pub fn geometry(&self) -> Option<&Geometry> {
+        self.meta().map(|_| &self.opened.geometry)
     }
 
     pub(super) fn opened(&self) -> &Arc<Opened> {
@@ -246,7 +316,9 @@ impl<R: ReadAt> Array<R> {
 
     /// Opens the array of a frame that was opened just now.
     pub(crate) fn of_opened(frame: Frame<R>) -> Result<Self, Error> {
-        let array = Self::new(frame)?;
+        let needs_trailer = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
+        let trailer = if needs_trailer { Some(frame.trailer()?) } else { None };
+        let array = Self::of_parts(frame, trailer.as_ref())?;
         array.before();
         Ok(array)
     }

@@ -5,13 +5,13 @@ use core::ops::Range;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::header::INT32;
-use b2nd_serde::geometry::{Block, Chunk, Run};
 
 use crate::chunk::chunk_rules::{not_decompressed, unread};
 use crate::chunk::entry::ChunkEntry;
 use crate::chunk::expansion::{max_data, zeroed};
 use crate::error::Error;
 use crate::slice::scratch::Scratch;
+use crate::slice::selected_chunk::{ByteRun, SelectedBlock, SelectedChunk};
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 use crate::slice::window::Window;
@@ -19,7 +19,7 @@ use crate::slice::window::Window;
 /// A task: it makes the items of a chunk, or of a part of a chunk, and copies them into the slice.
 pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
-    /// The index of the chunk among the chunks with items of the slice.
+    /// The part of the chunk, as in [`Selection::chunks_from`].
     pub(super) part: usize,
     pub(super) data: TaskData,
 }
@@ -39,7 +39,7 @@ pub(super) enum TaskData {
 
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
-    /// The index of the block among those blocks of the chunk that have items of the slice.
+    /// The index with which [`SelectedChunk::block`] finds the block.
     pub(super) index: usize,
     /// The index of the block among all blocks of the chunk.
     pub(super) number: usize,
@@ -57,7 +57,9 @@ impl CopyTask {
     ) -> Result<(), Error> {
         let chunk = selection.chunk(self.part).ok_or_else(|| self.misfit())?;
         match &self.data {
-            TaskData::Value(value) => repeat(runs(&chunk), value, target).ok_or_else(|| self.misfit()),
+            TaskData::Value(value) => {
+                repeat(chunk.runs(target.typesize), value, target).ok_or_else(|| self.misfit())
+            }
             TaskData::Blocks { header, list, bytes } => {
                 self.blocks(&chunk, header, list, bytes, target, scratch)
             }
@@ -71,7 +73,7 @@ impl CopyTask {
 
     fn whole(
         &self,
-        chunk: &Chunk<'_>,
+        chunk: &SelectedChunk<'_>,
         header: &ChunkHeader,
         bytes: &Window,
         target: &SharedSlice<'_>,
@@ -85,26 +87,28 @@ impl CopyTask {
             .decompressor
             .decompress_into(stored, &mut data)
             .map_err(|error| not_decompressed(&self.entry, &error))?;
-        scatter(runs(chunk), &data, 0, target).ok_or_else(|| self.misfit())
+        scatter(chunk.runs(target.typesize), &data, 0, target).ok_or_else(|| self.misfit())
     }
 
     fn blocks(
         &self,
-        chunk: &Chunk<'_>,
+        chunk: &SelectedChunk<'_>,
         header: &ChunkHeader,
         list: &[StoredBlock],
         bytes: &Window,
         target: &SharedSlice<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        let (length, misfit) = (header.blocksize, || self.misfit());
+        let misfit = || self.misfit();
         for &StoredBlock { index, number, ref range } in list {
-            let block = chunk.blocks().nth(index).ok_or_else(misfit)?;
-            let first = block.byte_offset(target.typesize).ok_or_else(misfit)?;
+            let block = chunk.block(index, header).ok_or_else(misfit)?;
+            let length = header.block_len(number).ok_or_else(misfit)?;
+            // The offset of the block in the decompressed chunk.
+            let first = number * header.blocksize;
             let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
             if header.is_uncompressed {
                 // The stored bytes are already the items, so they are copied into the slice directly.
-                scatter(block.runs(), bytes, first, target).ok_or_else(misfit)?;
+                scatter(block.runs(target.typesize), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
             // A block is stored as one or more streams. If the last of them does not end within `bytes`, the block is
@@ -113,7 +117,7 @@ impl CopyTask {
             // If the length of each stream is 0, the block is all zeros. The expansion limit does not apply, because
             // nothing is decompressed.
             if streams.len() == header.nstreams(length) * INT32 && streams.iter().all(|&byte| byte == 0) {
-                repeat(block.runs(), &[0], target).ok_or_else(misfit)?;
+                repeat(block.runs(target.typesize), &[0], target).ok_or_else(misfit)?;
                 continue;
             }
             self.bound(length, streams.len(), target)?;
@@ -136,7 +140,7 @@ impl CopyTask {
             }
             let data = buffer.get_mut(..length).ok_or_else(misfit)?;
             decompress(data)?;
-            scatter(block.runs(), data, first, target).ok_or_else(misfit)?;
+            scatter(block.runs(target.typesize), data, first, target).ok_or_else(misfit)?;
         }
         Ok(())
     }
@@ -155,46 +159,46 @@ impl CopyTask {
     }
 }
 
-fn runs(chunk: &Chunk<'_>) -> impl Iterator<Item = Run> {
-    chunk.blocks().flat_map(|block| block.runs())
-}
-
 /// The byte range of the whole block in the slice, if the items of the block are contiguous in the slice. Otherwise
 /// `None`. Also `None` if the slice has several regions, because several threads then write to the slice. A thread that
 /// decompresses into the slice directly would hold the lock of a region for too long, and other threads would wait for
 /// this lock.
-fn only_run(block: &Block<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
-    let run = block.runs().next().filter(|_| !target.is_shared())?;
-    run.target(target.typesize).filter(|range| range.len() == length)
+fn only_run(block: &SelectedBlock<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
+    let run = block.runs(target.typesize).next()?.filter(|_| !target.is_shared())?;
+    Some(run.target).filter(|range| range.len() == length)
 }
 
 /// Fills runs of the slice with a value. `None` if the slice is too short.
-fn repeat(runs: impl Iterator<Item = Run>, value: &[u8], target: &SharedSlice<'_>) -> Option<()> {
+fn repeat(
+    mut runs: impl Iterator<Item = Option<ByteRun>>,
+    value: &[u8],
+    target: &SharedSlice<'_>,
+) -> Option<()> {
     // If the slice is already zero, do not write zeros to it. The untouched pages then take no memory: the system
     // provides a page only when it is first written to.
     if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }
     let mut writer = SliceWriter::new(target);
-    for run in runs {
-        writer.fill(run.target(target.typesize)?, value)?;
-    }
-    Some(())
+    runs.try_for_each(|run| {
+        let ByteRun { source, target } = run?;
+        // The values begin at the start of the chunk.
+        writer.fill(target, value, source.start % value.len().max(1))
+    })
 }
 
 /// Copies runs of items from `data` into the slice. `data` is the decompressed chunk from byte `first` on. `None` if
 /// `data` or the slice is too short.
 fn scatter(
-    runs: impl Iterator<Item = Run>,
+    mut runs: impl Iterator<Item = Option<ByteRun>>,
     data: &[u8],
     first: usize,
     target: &SharedSlice<'_>,
 ) -> Option<()> {
     let mut writer = SliceWriter::new(target);
-    for run in runs {
-        let source = run.source(target.typesize)?;
+    runs.try_for_each(|run| {
+        let ByteRun { source, target } = run?;
         let data = data.get(source.start.checked_sub(first)?..source.end.checked_sub(first)?)?;
-        writer.copy(run.target(target.typesize)?.start, data)?;
-    }
-    Some(())
+        writer.copy(target.start, data)
+    })
 }

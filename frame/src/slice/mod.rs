@@ -9,6 +9,10 @@ mod scratch;
 
 mod window;
 
+mod linear;
+
+mod selected_chunk;
+
 pub(crate) mod opened;
 
 mod selection;

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_serde::{Dtype, Geometry, Meta};
+use b2nd_serde::{Dtype, Geometry, Meta, Shapes, dtype};
 
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
-use crate::finding::first_error;
+use crate::finding::{Finding, first_error};
+use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::{agreement, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
@@ -15,8 +16,11 @@ use crate::header::header_rules;
 use crate::header::object_kind::ObjectKind;
 use crate::index::index_reader::Index;
 use crate::slice::cache::Cache;
+use crate::slice::linear::Linear;
 use crate::slice::scratch::Scratch;
 use crate::slice::window::Window;
+use crate::trailer::frame_trailer::Trailer;
+use crate::trailer::packed_tensor::{checked_tensor, item_size};
 
 /// The largest size of all kept pages of the chunk index, and of all kept starts of chunks, in bytes.
 pub(crate) const CACHE_LEN: usize = 1 << 22;
@@ -27,7 +31,8 @@ pub(crate) const SCRATCH_LEN: usize = 1 << 24;
 /// An open array, which any number of threads use.
 pub(crate) struct Opened {
     pub(super) header: Header,
-    pub(super) meta: Meta,
+    pub(super) layout: ChunkLayout,
+    /// The positions of the items. Without a grid of chunks, it has only the shape: each of its chunks has one item.
     pub(super) geometry: Geometry,
     /// The dtype; `None` if the layout has none. The error is a text.
     pub(super) dtype: Result<Option<Dtype>, String>,
@@ -40,6 +45,12 @@ pub(crate) struct Opened {
     scratch: Mutex<Vec<Scratch>>,
 }
 
+/// How the items are divided into chunks.
+pub(super) enum ChunkLayout {
+    Grid(Meta),
+    Linear { shape: Vec<i64>, dtype: String, linear: Linear },
+}
+
 /// The first bytes of a chunk, up to the end of its table of blocks, and the header in them, which has been checked.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkStart {
@@ -47,10 +58,27 @@ pub(super) struct ChunkStart {
     pub(super) bytes: Arc<[u8]>,
 }
 
+impl ChunkLayout {
+    pub(super) fn shape(&self) -> &[i64] {
+        match self {
+            Self::Grid(meta) => meta.shape(),
+            Self::Linear { shape, .. } => shape,
+        }
+    }
+
+    /// The dtype as text; `None` if the layout of the metalayer has none.
+    pub(super) fn dtype(&self) -> Option<&str> {
+        match self {
+            Self::Grid(meta) => meta.dtype(),
+            Self::Linear { dtype, .. } => Some(dtype),
+        }
+    }
+}
+
 impl Opened {
     /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are Python
-    /// objects, or if the header breaks a rule.
-    pub(crate) fn new<R>(frame: &Frame<R>) -> Result<Self, Error> {
+    /// objects, or if the header breaks a rule. Without a metalayer of an array, the array may be described in the trailer.
+    pub(crate) fn new<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         let kind = frame.kind();
         if let Some(action) = kind.action() {
             let why = match kind {
@@ -61,34 +89,79 @@ impl Opened {
                 "the data of this {kind} {why}: a reader must {action}"
             )));
         }
-        let array = frame.array()?.filter(|_| kind == ObjectKind::NDArray);
-        let array = array.ok_or_else(|| {
-            Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}"))
-        })?;
+        let opened = match kind {
+            ObjectKind::NDArray => frame.array()?.map(|array| Self::grid(frame, &array)),
+            ObjectKind::SChunk => Some(Self::linear(frame, trailer)),
+            _ => None,
+        };
+        opened.unwrap_or_else(|| {
+            Err(Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}")))
+        })
+    }
+
+    /// An array with a metalayer.
+    fn grid<R>(frame: &Frame<R>, array: &ArrayHeader<'_>) -> Result<Self, Error> {
         let dtype = array.meta().parse_dtype().map_err(|error| error.to_string());
-        if dtype.as_ref().is_ok_and(|dtype| dtype.as_ref().is_some_and(Dtype::has_objects)) {
+        check_header(frame, &dtype, agreement(array, frame.header()))?;
+        let (geometry, layout) = (valid_geometry(array)?, ChunkLayout::Grid(array.meta().clone()));
+        // The typesize is at least 1, because `agreement` refuses a smaller one.
+        let typesize = usize::try_from(frame.header().typesize).unwrap_or_default().max(1);
+        Ok(Self::of_layout(frame.header(), layout, geometry, dtype, typesize))
+    }
+
+    /// The array of a super-chunk: the one that its trailer describes, or else its items in one dimension.
+    fn linear<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
+        let header = frame.header();
+        if header.has_vlmetalayers && trailer.is_none() {
             return Err(Error::unsupported(
-                "the items are pointers to Python objects, which were lost with the process that wrote them",
+                "the header has no array, but the trailer may have one: open the frame with its trailer",
             ));
         }
-        let mut findings = header_rules::check(frame);
-        findings.extend(agreement(&array, frame.header()));
-        if let Some(finding) = first_error(&findings) {
-            return Err(Error::malformed(finding.clone()));
+        let tensor = trailer.map_or(Ok(None), |trailer| checked_tensor(trailer, header))?;
+        let (shape, dtype) =
+            tensor.map_or_else(|| one_dimension(header), |tensor| (tensor.shape, tensor.dtype));
+        let parsed = dtype.parse().map(Some).map_err(|error: dtype::Error| error.to_string());
+        check_header(frame, &parsed, Vec::new())?;
+        let nbytes = u64::try_from(header.nbytes).unwrap_or_default();
+        let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0);
+        if chunksize.is_none() && nbytes > 0 {
+            return Err(Error::unsupported(
+                "the chunks have different sizes, so the places of the items are not known; the chunks can be read one by one",
+            ));
         }
-        Ok(Self {
-            geometry: valid_geometry(&array)?,
-            meta: array.meta().clone(),
+        let ones = vec![1; shape.len()];
+        let shapes = Shapes { shape: &shape, chunkshape: &ones, blockshape: &ones };
+        let geometry = Geometry::new(shapes).map_err(Error::geometry)?;
+        let typesize = item_size(&dtype, header);
+        let linear = Linear { chunksize: chunksize.unwrap_or(1), nbytes };
+        let layout = ChunkLayout::Linear { shape, dtype, linear };
+        Ok(Self::of_layout(header, layout, geometry, parsed, typesize))
+    }
+
+    fn of_layout(
+        header: &Header,
+        layout: ChunkLayout,
+        geometry: Geometry,
+        dtype: Result<Option<Dtype>, String>,
+        typesize: usize,
+    ) -> Self {
+        Self {
+            rules: ChunkRules::new(header, matches!(layout, ChunkLayout::Grid(_))),
+            header: header.clone(),
+            layout,
+            geometry,
             dtype,
-            // The typesize is at least 1, because `agreement` refuses a smaller one.
-            typesize: usize::try_from(frame.header().typesize).unwrap_or_default().max(1),
-            rules: ChunkRules::new(frame.header(), true),
-            header: frame.header().clone(),
+            typesize,
             index: OnceLock::new(),
             pages: Mutex::new(Cache::new(CACHE_LEN)),
             starts: Mutex::new(Cache::new(CACHE_LEN)),
             scratch: Mutex::default(),
-        })
+        }
+    }
+
+    /// The size of the items that a special chunk repeats.
+    pub(super) fn special_size(&self) -> usize {
+        usize::try_from(self.header.typesize).unwrap_or(1)
     }
 
     /// The chunk index with its first bytes, if they have been read.
@@ -138,6 +211,31 @@ impl Opened {
             kept.push(scratch);
         }
     }
+}
+
+/// Refuses Python objects as items, and a header that breaks a rule. `findings` are about the array.
+fn check_header<R>(
+    frame: &Frame<R>,
+    dtype: &Result<Option<Dtype>, String>,
+    findings: Vec<Finding>,
+) -> Result<(), Error> {
+    if dtype.as_ref().is_ok_and(|dtype| dtype.as_ref().is_some_and(Dtype::has_objects)) {
+        return Err(Error::unsupported(
+            "the items are pointers to Python objects, which were lost with the process that wrote them",
+        ));
+    }
+    let findings = [header_rules::check(frame), findings].concat();
+    first_error(&findings).map_or(Ok(()), |finding| Err(Error::malformed(finding.clone())))
+}
+
+/// The shape and dtype of a super-chunk without a description. Its items have no type but their size. If the last item
+/// is not complete, the items are bytes.
+fn one_dimension(header: &Header) -> (Vec<i64>, String) {
+    let typesize = i64::from(header.typesize.max(1));
+    if typesize == 1 || header.nbytes % typesize != 0 {
+        return (vec![header.nbytes.max(0)], "|u1".into());
+    }
+    (vec![header.nbytes.max(0) / typesize], format!("|V{typesize}"))
 }
 
 /// Locks a mutex. If a thread has panicked with it, a value may be missing in it, but all values in it are right.

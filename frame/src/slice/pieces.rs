@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
+use crate::slice::opened::ChunkLayout;
 use crate::slice::selection::Selection;
 use crate::slice::slice_reader::Slice;
 
@@ -16,7 +17,8 @@ impl<R> Slice<'_, R> {
     ///
     /// Pieces end where blocks end, so that no block is decompressed twice. A piece can be larger than 32 MiB for this
     /// purpose, up to the [expansion limit](crate::expansion_limit()) of the [stored size](crate::Frame::stored_len) of
-    /// the frame. If a piece of whole blocks would be larger than this limit, pieces can end within blocks.
+    /// the frame. If a piece of whole blocks would be larger than this limit, pieces can end within blocks. Pieces of a
+    /// [super-chunk](crate::Array#super-chunks) can always end within blocks.
     ///
     /// To read a piece, pass its ranges to [`Array::slice`](crate::Array::slice). If the slice has
     /// [`steps`](Self::steps), pass the same steps for each piece.
@@ -93,7 +95,14 @@ impl Pieces {
                 .fold(selection.opened.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length))
                 .max(1)
         };
+        let linear = match &selection.opened.layout {
+            ChunkLayout::Grid(_) => None,
+            ChunkLayout::Linear { linear, .. } => Some(linear),
+        };
         let has_block_rows = |dimension| {
+            if linear.is_some() {
+                return false;
+            }
             let in_block = size(&blockshape, dimension).div_ceil(size(&steps, dimension));
             row(dimension).saturating_mul(in_block.min(size(&lengths, dimension))) <= limit
         };
@@ -104,7 +113,16 @@ impl Pieces {
         Self {
             dimension,
             target: (TARGET / row(dimension)).max(1),
-            chunk: size(&chunkshape, dimension),
+            chunk: linear.map_or_else(
+                || size(&chunkshape, dimension),
+                |linear| {
+                    let below = selection.opened.geometry.shape();
+                    let below = below.iter().skip(dimension + 1);
+                    let row =
+                        below.fold(selection.opened.typesize as u64, |row, &items| row.saturating_mul(items));
+                    (linear.chunksize / row.max(1)).max(1)
+                },
+            ),
             block: size(&blockshape, dimension),
             has_block_rows: has_block_rows(dimension),
             next: (selection.nbytes > 0).then_some(starts),

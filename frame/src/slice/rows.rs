@@ -75,7 +75,7 @@ impl<'a, R: ReadAt> Slice<'a, R> {
     pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'a, R, T>, Error> {
         let selection = self.selection()?;
         let opened = self.array.opened();
-        let dtype = opened.dtype.clone().map_err(Error::unsupported)?;
+        let dtype = self.array.parse_dtype()?;
         let dtype =
             dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
         let (found, typesize) = (dtype.item_size(), opened.typesize);

@@ -4,10 +4,10 @@ use core::ops::Range;
 
 use std::sync::Arc;
 
-use b2nd_serde::geometry::Chunk;
-
 use crate::error::Error;
-use crate::slice::opened::Opened;
+use crate::slice::linear::LinearRuns;
+use crate::slice::opened::{ChunkLayout, Opened};
+use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 
 /// A slice of an open array. The constructor has made all checks that need no further read.
@@ -18,6 +18,8 @@ pub(super) struct Selection {
     pub(super) steps: Vec<u64>,
     pub(super) axes: Vec<AxisForm>,
     pub(super) nbytes: usize,
+    /// The bytes of the slice, if the array has no grid of chunks and the slice is not empty.
+    runs: Option<LinearRuns>,
 }
 
 impl Selection {
@@ -37,7 +39,7 @@ impl Selection {
         }
         let Indices { ranges, steps, axes } = Indices::new(subscripts, steps, &geometry.shape())?;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
-        let mut selection = Self { opened: Arc::clone(opened), ranges, steps, axes, nbytes: 0 };
+        let mut selection = Self { opened: Arc::clone(opened), ranges, steps, axes, nbytes: 0, runs: None };
         // An empty slice has 0 bytes, even if the product of its other lengths overflows.
         let nbytes = if selection.lengths().any(|length| length == 0) {
             Some(0)
@@ -48,6 +50,10 @@ impl Selection {
         let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
         selection.nbytes =
             nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
+        if selection.nbytes > 0 && matches!(opened.layout, ChunkLayout::Linear { .. }) {
+            let Self { ranges, steps, .. } = &selection;
+            selection.runs = Some(LinearRuns::new(&geometry.shape(), ranges, steps, typesize));
+        }
         Ok(selection)
     }
 
@@ -68,15 +74,29 @@ impl Selection {
     }
 
     /// A chunk with items of the slice, by its number among all such chunks.
-    pub(super) fn chunk(&self, part: usize) -> Option<Chunk<'_>> {
-        self.chunks_from(part).next()
+    pub(super) fn chunk(&self, part: usize) -> Option<SelectedChunk<'_>> {
+        self.chunks_from(part).next().map(|(_, chunk)| chunk)
     }
 
-    /// The chunks with items of the slice, from number `part` on.
-    pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = Chunk<'_>> {
-        let mut chunks = self.opened.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
+    /// The chunks with items of the slice, from part `part` on. The part of a chunk is its index among them or, without a
+    /// grid of chunks, its number.
+    pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = (usize, SelectedChunk<'_>)> {
+        let (mut grid, mut linear) = (None, None);
+        match &self.opened.layout {
+            ChunkLayout::Grid(_) => {
+                grid = self.opened.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
+            }
+            ChunkLayout::Linear { linear: of, .. } => {
+                linear = self.runs.as_ref().map(|runs| of.chunks_from(runs, part as u64));
+            }
+        }
         // `nth` computes the position of the chunk in one step, but `skip` would take a step for each chunk before it.
-        let first = chunks.as_mut().and_then(|chunks| chunks.nth(part));
-        first.into_iter().chain(chunks.into_iter().flatten())
+        let first = grid.as_mut().and_then(|chunks| chunks.nth(part));
+        let grid = first.into_iter().chain(grid.into_iter().flatten());
+        let linear = linear
+            .into_iter()
+            .flatten()
+            .map(|chunk| (usize::try_from(chunk.number).unwrap_or(usize::MAX), SelectedChunk::Linear(chunk)));
+        (part..).zip(grid.map(SelectedChunk::Grid)).chain(linear)
     }
 }

@@ -79,15 +79,24 @@ impl<'w, 's> SliceWriter<'w, 's> {
         Some(())
     }
 
-    /// Fills a byte range of whole items with a value. `value` is one item, or a single byte that is repeated.
-    pub(crate) fn fill(&mut self, mut range: Range<usize>, value: &[u8]) -> Option<()> {
+    /// Fills a byte range with a value that is repeated. The range begins with byte `phase` of the value.
+    pub(crate) fn fill(&mut self, mut range: Range<usize>, value: &[u8], mut phase: usize) -> Option<()> {
+        if phase >= value.len() {
+            return None;
+        }
         while !range.is_empty() {
             let region = self.at(range.start)?;
             let length = range.len().min(region.len());
             let items = region.get_mut(..length)?;
-            match value {
-                [byte] => items.fill(*byte),
-                _ => items.chunks_exact_mut(value.len()).for_each(|item| item.copy_from_slice(value)),
+            if let [byte] = value {
+                items.fill(*byte);
+            } else {
+                let (first, rest) = items.split_at_mut(length.min(value.len() - phase));
+                first.copy_from_slice(value.get(phase..phase + first.len())?);
+                for item in rest.chunks_mut(value.len()) {
+                    item.copy_from_slice(value.get(..item.len())?);
+                }
+                phase = (phase + length) % value.len();
             }
             range.start += length;
         }
@@ -118,7 +127,9 @@ mod tests {
         assert!(items == expected);
 
         let mut items = vec![0; NBYTES / 3 * 3];
-        SliceWriter::new(&SharedSlice::new(&mut items, 3, false, 2)).fill(3..NBYTES / 3 * 3, b"abc").unwrap();
+        SliceWriter::new(&SharedSlice::new(&mut items, 3, false, 2))
+            .fill(3..NBYTES / 3 * 3, b"abc", 0)
+            .unwrap();
         assert_eq!(items[..3], [0; 3]);
         assert!(items[3..].chunks(3).all(|item| item == b"abc"));
     }
@@ -130,7 +141,11 @@ mod tests {
             let shared = SharedSlice::new(&mut items, 1, false, threads);
             for (offset, length) in [(NBYTES - 1, 2), (NBYTES, 1), (2 * NBYTES, 1)] {
                 assert_eq!(SliceWriter::new(&shared).copy(offset, &vec![0; length]), None, "{offset}");
-                assert_eq!(SliceWriter::new(&shared).fill(offset..offset + length, &[1]), None, "{offset}");
+                assert_eq!(
+                    SliceWriter::new(&shared).fill(offset..offset + length, &[1], 0),
+                    None,
+                    "{offset}"
+                );
             }
         }
     }

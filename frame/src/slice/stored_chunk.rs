@@ -5,7 +5,6 @@ use std::collections::HashSet;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::blocks::block_starts;
-use b2nd_serde::geometry::{Block, Chunk};
 
 use crate::chunk::chunk_rules::{about, check_support, damaged, rule, unread, wrong};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
@@ -13,6 +12,7 @@ use crate::chunk_file::name;
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
+use crate::slice::selected_chunk::SelectedChunk;
 
 /// The largest gap in bytes between two blocks of the same task. A read of both blocks also reads the bytes of the gap.
 /// If the gap is longer, the second block begins another task and another read.
@@ -81,14 +81,14 @@ pub(super) fn groups(
     entry: &ChunkEntry,
     header: &ChunkHeader,
     start: &[u8],
-    chunk: &Chunk<'_>,
+    chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
     if header.is_uncompressed {
         // There is no table of blocks: the blocks follow the header one after another.
-        let blocks = needed(chunk).map(|(index, number)| {
-            // All blocks have this size, because the chunks of an array are padded to whole blocks.
+        let blocks = chunk.blocks(header).map(|(index, number)| {
             let start = header.header_len + number * header.blocksize;
-            StoredBlock { index, number, range: start..start + header.blocksize }
+            let length = header.block_len(number).unwrap_or_default();
+            StoredBlock { index, number, range: start..start + length }
         });
         return Ok(grouped(header, blocks));
     }
@@ -105,16 +105,14 @@ pub(super) fn extent(group: &[StoredBlock]) -> Range<usize> {
     }
 }
 
-/// The blocks of a chunk that a slice needs, each with its index among these blocks and its number in the chunk.
-fn needed(chunk: &Chunk<'_>) -> impl Iterator<Item = (usize, usize)> {
-    let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
-    chunk.blocks().map(number).enumerate()
-}
-
 /// The needed blocks with their byte ranges, in the order of the file. The range of a block ends where the next block
 /// in the file begins, or where the chunk ends. If it would then be longer than the largest stored size of a block, it
 /// is cut to this size.
-fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<StoredBlock>, String> {
+fn located(
+    header: &ChunkHeader,
+    table: &[u8],
+    chunk: &SelectedChunk<'_>,
+) -> Result<Vec<StoredBlock>, String> {
     let table = table.get(header.header_len..).unwrap_or_default();
     let starts: Vec<_> =
         block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
@@ -128,7 +126,8 @@ fn located(header: &ChunkHeader, table: &[u8], chunk: &Chunk<'_>) -> Result<Vec<
         return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
     }
     let longest = header.longest_block(header.blocksize);
-    let mut blocks: Vec<_> = needed(chunk)
+    let mut blocks: Vec<_> = chunk
+        .blocks(header)
         .filter_map(|(index, number)| {
             let start = *starts.get(number)?;
             let next = sorted.get(sorted.partition_point(|&other| other <= start));

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_serde::geometry::Chunk;
 
 use crate::chunk::chunk_rules::{missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
@@ -15,7 +14,8 @@ use crate::error::Error;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
-use crate::slice::opened::{CACHE_LEN, ChunkStart, Opened};
+use crate::slice::opened::{CACHE_LEN, ChunkLayout, ChunkStart, Opened};
+use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
 use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
 use crate::slice::window::Window;
@@ -87,7 +87,7 @@ pub(super) struct Waves {
     starts: Vec<u64>,
     /// All bytes of the frame after its header, if they were read together with the index.
     frame_bytes: Option<Arc<Vec<u8>>>,
-    /// The index of the next chunk among the chunks with items of the slice.
+    /// The part of the next chunk, as in [`Selection::chunks_from`].
     next: usize,
     /// Chunks whose header is known, but not yet all bytes that the slice needs.
     open_chunks: VecDeque<OpenChunk>,
@@ -100,7 +100,7 @@ pub(super) struct Waves {
 #[derive(Clone, Copy)]
 struct StoredChunk {
     entry: ChunkEntry,
-    /// The index of the chunk among the chunks with items of the slice.
+    /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
 }
 
@@ -289,7 +289,8 @@ impl Waves {
         if header.special.is_some() {
             let value = start.get(header.header_len..).unwrap_or_default().to_vec();
             let (found, typesize) = (value.len(), self.opened().typesize);
-            if found != typesize {
+            // In a super-chunk, the typesize need not be the size of the items.
+            if found != typesize && matches!(self.opened().layout, ChunkLayout::Grid(_)) {
                 let why = format!("repeats a value of {found} bytes, but items have {typesize}");
                 return Err(Error::malformed(wrong(&entry, &why)));
             }
@@ -395,7 +396,7 @@ impl Waves {
         let index_at = index_start(&opened.header);
         let Some((index, first)) = opened.index() else { return self.plan_index() };
         let (mut weight, mut reads_whole) = (0, None);
-        for chunk in selection.chunks_from(self.next) {
+        for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             if number >= index.len() {
                 return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
@@ -413,14 +414,14 @@ impl Waves {
             let reads_whole = *reads_whole.get_or_insert_with(|| self.saves_wave(index, most));
             let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
             let entry = index.entry(number, bytes, &opened.header);
-            let part = self.next;
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
                     self.first_len(&entry, place, &chunk, reads_whole).min(index_at.saturating_sub(place))
                 }
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
-                    let value = one_item(special, opened.typesize).map_err(|why| unread(&entry, &why))?;
+                    let value =
+                        one_item(special, opened.special_size()).map_err(|why| unread(&entry, &why))?;
                     receive(CopyTask { entry, part, data: TaskData::Value(value) })?;
                     0
                 }
@@ -442,7 +443,7 @@ impl Waves {
                     self.plan(Purpose::Start(chunk, None), &entry, range);
                 }
             }
-            self.next += 1;
+            self.next = part.saturating_add(1);
         }
         Ok(())
     }
@@ -466,13 +467,13 @@ impl Waves {
 
     /// The stored length of a chunk in the frame, estimated from the place of the next chunk, and how many of these bytes
     /// the slice does not need. `None` if the length is not known.
-    fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>) -> Option<(u64, u64)> {
+    fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>) -> Option<(u64, u64)> {
         let next = self.starts.get(self.starts.partition_point(|&start| start <= place))?;
         // The largest stored size of the chunk: data that does not compress is stored uncompressed, after the chunk
         // header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
         let stored = (next - place).min(longest);
-        let [needed, blocks] = [chunk, &chunk.whole()].map(|chunk| chunk.blocks().len() as u64);
+        let [needed, blocks] = chunk.needed_blocks();
         Some((stored, stored - stored.saturating_mul(needed) / blocks.max(1).max(needed)))
     }
 
@@ -484,7 +485,7 @@ impl Waves {
         if limit == 0 {
             return false;
         }
-        for chunk in selection.chunks_from(self.next) {
+        for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             let Some(page) = self.pages.get(&(number / index.page_len())) else { break };
             let entry = index.entry(number, page, &selection.opened.header);
@@ -502,7 +503,7 @@ impl Waves {
     }
 
     /// The number of bytes of the first read of a chunk in the frame.
-    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &Chunk<'_>, reads_whole: bool) -> u64 {
+    fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>, reads_whole: bool) -> u64 {
         match self.stored_len(entry, place, chunk) {
             // Read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk,
             // and in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
@@ -522,7 +523,7 @@ impl Waves {
         let selection = Arc::clone(&self.selection);
         let opened = &*selection.opened;
         let (mut length, mut last, mut is_planned) = (0, None, false);
-        for chunk in selection.chunks_from(self.next) {
+        for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number() / index.page_len();
             if last == Some(number) {
                 continue;

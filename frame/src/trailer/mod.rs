@@ -7,6 +7,8 @@ pub(crate) mod salvage_note;
 
 pub(crate) mod frame_trailer;
 
+pub(crate) mod packed_tensor;
+
 pub(crate) mod derived_layers;
 
 pub(crate) mod trailer_rules;

@@ -21,6 +21,8 @@ mod frames;
 mod geometry;
 mod inside;
 mod known_ranges;
+#[cfg(feature = "decompress")]
+mod linear;
 #[cfg(feature = "compress")]
 mod lost_pages;
 mod magic;

@@ -48,17 +48,17 @@ pub(super) fn slice<R>(array: &Array<R>, choices: &mut Choices<'_>) -> (Vec<Rang
     let end = |items: u64, byte: u8| {
         u64::try_from(u128::from(items) * u128::from(byte) / 255).expect("at most the items")
     };
-    let part = |&items: &u64| {
+    let mut part = |&items: &u64| {
         let [a, b, step] = [choices.byte(), choices.byte(), choices.byte()];
         // Half of the steps are 1.
         (end(items, a.min(b))..end(items, a.max(b)), u64::from(step.saturating_sub(127)).max(1))
     };
-    array.geometry().shape().iter().map(part).unzip()
+    array.shape().iter().map(|items| items.unsigned_abs()).map(|items| part(&items)).unzip()
 }
 
 /// Asserts that a slice with ranges that do not fit the shape is refused.
 fn refused<R>(array: &Array<R>) {
-    let whole: Vec<Range<u64>> = array.geometry().shape().iter().map(|&items| 0..items).collect();
+    let whole: Vec<Range<u64>> = array.shape().iter().map(|items| 0..items.unsigned_abs()).collect();
     assert!(array.slice(&[&whole[..], std::slice::from_ref(&(0..1))].concat()).nbytes().is_err());
     if let [.., last] = &whole[..] {
         let beyond = 0..last.end.saturating_add(1);
@@ -77,11 +77,12 @@ fn is_sound(frame: &Frame<&[u8]>) -> bool {
     !has_error && report.skipped.is_empty()
 }
 
-/// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed.
+/// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed, or if
+/// the array has no grid of chunks.
 fn of_chunks(array: &Array<&[u8]>, ranges: &[Range<u64>], steps: &[u64]) -> Option<Vec<u8>> {
     let mut items = vec![0; array.slice(ranges).steps(steps).nbytes().ok()?];
     let mut chunks = array.frame().chunks().ok()?;
-    for chunk in array.geometry().chunks_in_steps(ranges, steps).ok()? {
+    for chunk in array.geometry()?.chunks_in_steps(ranges, steps).ok()? {
         let entry = chunks.get(chunk.number()).ok()??;
         entry.nbytes.filter(|&nbytes| nbytes <= MOST)?;
         let data = chunks.decompressed(&entry).ok()?;

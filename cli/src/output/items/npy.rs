@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use b2nd_frame::Error;
 use b2nd_serde::dtype::{Dtype, Kind};
 
 use super::value::{list_count, printed_len};
@@ -22,11 +21,9 @@ pub(crate) struct Item {
 impl Item {
     /// Takes the dtype of the array, if its items have as many bytes as the typesize of the frame says. Otherwise the
     /// dtype is that of raw bytes.
-    pub(crate) fn from_items(items: &Items) -> Result<Self, Error> {
-        let array = items.frame().array()?;
-        let dtype =
-            array.and_then(|array| array.meta().parse_dtype().map_err(|error| error.to_string()).transpose());
-        Ok(Self::new(dtype, items.typesize))
+    pub(crate) fn from_items(items: &Items) -> Self {
+        let dtype = items.dtype().map_err(|error| error.to_string());
+        Self::new(dtype.transpose(), items.typesize)
     }
 
     fn new(dtype: Option<Result<Dtype, String>>, typesize: usize) -> Self {

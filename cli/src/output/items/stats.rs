@@ -186,7 +186,7 @@ impl Stats {
         most: Option<usize>,
         on_progress: &mut dyn FnMut(u64),
     ) -> Result<Option<Self>, Problem> {
-        let mut item = Item::from_items(items)?;
+        let mut item = Item::from_items(items);
         // If the items are subarrays, each number in them counts.
         let mut within = Vec::new();
         item.unfold(&mut within);
