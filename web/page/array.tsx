@@ -28,8 +28,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
     const metadata = {
         shape: array.shape,
         dtype: array.dtype,
-        chunks: array.chunks,
-        blocks: array.blocks,
+        ...(array.chunks && { chunks: array.chunks, blocks: array.blocks }),
         size: bytes(count * array.items.size),
     };
     return (

@@ -27,6 +27,9 @@ const MOST_IN_LINE = 1 << 17;
 export const CHEAP = 1 << 26;
 const DEAR = 2 ** 32;
 
+/** The usual length of a block in bytes, for arrays of which the blocks are not known. */
+const USUAL_BLOCK = 1 << 17;
+
 export function wholeRange(array: B2ndArray, mapping: Mapping, axis: "x" | "y"): Range {
     const dimension = mapping.indexOf(axis);
     return [0, dimension < 0 ? 1 : array.shape[dimension]!];
@@ -48,15 +51,20 @@ export function planeOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; 
 
 /** The bytes of the blocks that a plane touches. */
 function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range }, counts: { x: number; y: number }): number {
+    const itemSize = array.items.size;
+    if (!array.blocks) {
+        const size = array.shape.reduce((bytes, items) => bytes * items, itemSize);
+        return Math.min(size, counts.x * counts.y * USUAL_BLOCK);
+    }
+    const shape = array.blocks;
     let blocks = 1;
     mapping.forEach((axis, dimension) => {
         if (axis !== "x" && axis !== "y") return;
         const [start, stop] = ranges[axis];
-        const length = Math.max(array.blocks[dimension]!, 1);
+        const length = Math.max(shape[dimension]!, 1);
         blocks *= Math.min(counts[axis], Math.ceil((stop - start) / length) + 1);
     });
-    const itemSize = array.items.size;
-    return blocks * array.blocks.reduce((bytes, items) => bytes * items, itemSize);
+    return blocks * shape.reduce((bytes, items) => bytes * items, itemSize);
 }
 
 function subscripts(mapping: Mapping, { ranges, steps }: Plane): Subscript[] {
