@@ -178,7 +178,7 @@ mod tests {
         let double = [[0.0_f64, 0.0], [1.5e308, 1.5e308]].map(|parts| parts.map(f64::to_le_bytes).concat());
         let double = double.map(|item| <[u8; 16]>::try_from(item).unwrap());
         let (ends, places) = parts("<c16", double);
-        assert_eq!((ends[1].as_str(), places), ("1.7976931348623157e308", [0, 255].map(Some).into()));
+        assert_eq!((ends[1].as_str(), places), ("1.7976931348623157e+308", [0, 255].map(Some).into()));
     }
 
     #[test]
