@@ -4,7 +4,7 @@ import { B2ndError, openSource, type Openable, type Source } from "./source.js";
 import initWasm, { KnownFile, type KnownArray } from "./wasm/b2nd.js";
 
 export { B2ndError, type Openable } from "./source.js";
-export { type Items, type Value } from "./items.js";
+export { type Items, type Layout, type Value } from "./items.js";
 
 let ready: Promise<unknown> | undefined;
 
@@ -18,10 +18,14 @@ export function init(wasm?: BufferSource | WebAssembly.Module): Promise<unknown>
 }
 
 async function load(wasm?: BufferSource | WebAssembly.Module): Promise<unknown> {
+    return initWasm({ module_or_path: wasm ?? (await beside()) });
+}
+
+/** The file beside this one. Node does not fetch files. */
+async function beside(): Promise<BufferSource | URL> {
     const url = new URL("./wasm/b2nd_bg.wasm", import.meta.url);
-    // Node does not fetch files.
-    if (!wasm && url.protocol === "file:" && globalThis.process?.versions?.node) wasm = await (await import("node:fs/promises")).readFile(url);
-    return initWasm({ module_or_path: wasm ?? url });
+    const isInNode = url.protocol === "file:" && globalThis.process?.versions?.node;
+    return isInNode ? (await import("node:fs/promises")).readFile(url) : url;
 }
 
 export interface ReadOptions {
@@ -105,6 +109,11 @@ export class B2ndArray {
         return new B2ndArray(fetcher, array, attributes);
     }
 
+    /** The layout of an item. */
+    get items(): Layout {
+        return this.#items;
+    }
+
     /** The dimensions that a dtype of subarrays adds to each slice, as in NumPy. */
     get itemShape(): readonly number[] {
         return unfolded(this.#items).shape;
@@ -173,11 +182,10 @@ export class B2ndStore {
         readonly keys: readonly string[],
     ) {}
 
-    /** @internal */
-    static async open(fetcher: Fetcher, { signal }: ReadOptions): Promise<B2ndStore> {
+    /** @internal `null` if the file is not a store. */
+    static async open(fetcher: Fetcher, { signal }: ReadOptions): Promise<B2ndStore | null> {
         const keys = JSON.parse(await fetcher.ask(() => fetcher.file.keys(), signal));
-        if (!keys) throw new B2ndError("invalid-input", "not a store; `open` reads arrays");
-        return new B2ndStore(fetcher, keys);
+        return keys && new B2ndStore(fetcher, keys);
     }
 
     array(key: string, options: ReadOptions = {}): Promise<B2ndArray> {
@@ -197,5 +205,13 @@ export async function open(file: Openable, options: ReadOptions = {}): Promise<B
 
 /** Opens a store, of which only the list of members is read. */
 export async function openStore(file: Openable, options: ReadOptions = {}): Promise<B2ndStore> {
-    return B2ndStore.open(await Fetcher.open(file, options), options);
+    const store = await B2ndStore.open(await Fetcher.open(file, options), options);
+    if (!store) throw new B2ndError("invalid-input", "not a store; `open` reads arrays");
+    return store;
+}
+
+/** Opens a file that may be a store or an array. */
+export async function openAny(file: Openable, options: ReadOptions = {}): Promise<B2ndStore | B2ndArray> {
+    const fetcher = await Fetcher.open(file, options);
+    return (await B2ndStore.open(fetcher, options)) ?? B2ndArray.open(fetcher, undefined, options);
 }

@@ -37,7 +37,8 @@ async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
     const request = async (init: RequestInit): Promise<Response> => {
         let response;
         try {
-            response = await fetch(url, init);
+            // A browser that keeps ranges can mix those of two versions of a file.
+            response = await fetch(url, { ...init, cache: "no-store" });
         } catch (error) {
             if (init.signal?.aborted) throw error;
             const cors = "; a page of another origin also needs the header Access-Control-Allow-Origin of the server";
@@ -56,14 +57,21 @@ async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
         return { bytes: new Uint8Array(await response.arrayBuffer()), response };
     };
     const { bytes: first, response } = await range(0, FIRST, signal);
+    const version = versionOf(response);
     let size = Number(response.headers.get("Content-Range")?.split("/")[1] ?? NaN);
     // A page of another origin sees Content-Range only if the server exposes it, but Content-Length always.
     if (Number.isNaN(size)) size = Number((await request({ method: "HEAD", signal: signal ?? null })).headers.get("Content-Length") ?? NaN);
     if (Number.isNaN(size)) throw new B2ndError("io", `${url.host} does not tell the size of the file: it must expose the header Content-Range`);
     const read = async (start: number, end: number, signal?: AbortSignal) => {
-        const { bytes } = await range(start, end, signal);
+        const { bytes, response } = await range(start, end, signal);
+        if (versionOf(response) !== version) throw new B2ndError("changing", "the file on the server has changed since it was opened: open it again");
         if (bytes.length !== end - start) throw new B2ndError("io", `${url.host} sent ${bytes.length} bytes for the range ${start}-${end - 1}`);
         return bytes;
     };
     return { name: url.pathname, size, first, read };
+}
+
+/** The version of a file, as far as the server tells it. */
+function versionOf({ headers }: Response): string | null {
+    return headers.get("ETag") ?? headers.get("Last-Modified");
 }

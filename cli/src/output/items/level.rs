@@ -36,6 +36,9 @@ impl Level {
             Kind::Float => read(dtype, items, float),
             Kind::Complex => read(dtype, items, |(real, imaginary): (f64, f64)| {
                 let magnitude = real.hypot(imaginary);
+                let is_finite = real.is_finite() && imaginary.is_finite();
+                // The magnitude of finite parts can be larger than the largest float.
+                let magnitude = if is_finite { magnitude.min(f64::MAX) } else { magnitude };
                 Some(Self::Float(magnitude)).filter(|_| !magnitude.is_nan())
             }),
             Kind::Datetime(_) | Kind::Timedelta(_) => {
@@ -102,7 +105,12 @@ impl LevelRange {
     pub(crate) fn texts(&self) -> Option<[String; 2]> {
         let text = |(level, item): &(Level, Vec<u8>)| {
             let value = match (self.dtype.kind(), *level) {
-                (Kind::Complex, Level::Float(magnitude)) => Value::Float(Float::Double(magnitude)),
+                (Kind::Complex, Level::Float(magnitude)) => {
+                    #[expect(clippy::cast_possible_truncation, reason = "complex64 has no more digits")]
+                    let single = magnitude as f32;
+                    let is_single = self.dtype.item_size() == 8 && single.is_finite();
+                    Value::Float(if is_single { Float::Single(single) } else { Float::Double(magnitude) })
+                }
                 _ => Value::read(&self.dtype, item),
             };
             clean(&value.scalar())
@@ -160,6 +168,17 @@ mod tests {
 
     fn texts(texts: [&str; 2]) -> Vec<String> {
         texts.map(String::from).into()
+    }
+
+    #[test]
+    fn level_range_magnitudes_of_complex_numbers_have_the_digits_of_their_parts() {
+        let single = [[0.1_f32, 0.0], [3.0, 4.0]].map(|parts| parts.map(f32::to_le_bytes).concat());
+        let single = single.map(|item| <[u8; 8]>::try_from(item).unwrap());
+        assert_eq!(parts("<c8", single), (texts(["0.1", "5.0"]), [0, 255].map(Some).into()));
+        let double = [[0.0_f64, 0.0], [1.5e308, 1.5e308]].map(|parts| parts.map(f64::to_le_bytes).concat());
+        let double = double.map(|item| <[u8; 16]>::try_from(item).unwrap());
+        let (ends, places) = parts("<c16", double);
+        assert_eq!((ends[1].as_str(), places), ("1.7976931348623157e+308", [0, 255].map(Some).into()));
     }
 
     #[test]

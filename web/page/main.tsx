@@ -1,0 +1,153 @@
+// The page: a file is chosen, and its arrays are shown.
+import "@h5web/lib/styles.css";
+import "./page.css";
+import { useCallback, useEffect, useState, type ReactNode } from "react";
+import { createRoot } from "react-dom/client";
+import wasm from "../js/wasm/b2nd_bg.wasm";
+import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable } from "../js/index.js";
+import { ArrayView } from "./array.js";
+import { Failure, Fields } from "./parts.js";
+
+/** A file that is open, or why it is not. */
+type Opened = { name: string; file: B2ndArray | B2ndStore } | { name: string; error: unknown } | { name: string };
+
+function Page() {
+    const [opened, setOpened] = useState<Opened | null>(null);
+    const open = useCallback(async (name: string, file: Openable) => {
+        setOpened({ name });
+        const result = await openAny(file).then((file) => ({ name, file }), (error: unknown) => ({ name, error }));
+        // An older file does not replace a newer one.
+        setOpened((now) => (now?.name === name ? result : now));
+    }, []);
+
+    useEffect(() => {
+        const url = new URLSearchParams(location.search).get("url");
+        if (url) void open(url, url);
+        const drop = (event: DragEvent) => {
+            event.preventDefault();
+            const file = event.dataTransfer?.files[0];
+            if (event.type === "drop" && file) void open(file.name, file);
+        };
+        for (const kind of ["dragover", "drop"] as const) addEventListener(kind, drop);
+        return () => ["dragover", "drop"].forEach((kind) => removeEventListener(kind, drop as EventListener));
+    }, [open]);
+
+    return (
+        <>
+            <header>
+                <strong>Blosc2 arrays</strong>
+                <label>
+                    Choose a file <input type="file" onChange={({ target }) => target.files?.[0] && void open(target.files[0].name, target.files[0])} />
+                </label>
+                <UrlForm open={open} />
+                <Notices />
+            </header>
+            <main>{opened ? <OpenedFile key={opened.name} opened={opened} /> : <p>Drop a <code>.b2nd</code>, <code>.b2z</code> or <code>.b2e</code> file here. It is read on this computer, by the parts that are shown.</p>}</main>
+        </>
+    );
+}
+
+function UrlForm({ open }: { open: (name: string, file: Openable) => void }) {
+    const [url, setUrl] = useState("");
+    return (
+        <form
+            onSubmit={(event) => {
+                event.preventDefault();
+                open(url, url);
+            }}
+        >
+            <input type="text" aria-label="URL" placeholder="or a URL" value={url} onChange={({ target }) => setUrl(target.value)} />
+            <button>Open</button>
+        </form>
+    );
+}
+
+/** The licences of what this file contains. */
+function Notices() {
+    return (
+        <details className="notices">
+            <summary>Licences</summary>
+            <pre>{document.getElementById("notices")?.textContent}</pre>
+        </details>
+    );
+}
+
+function OpenedFile({ opened }: { opened: Opened }): ReactNode {
+    if ("error" in opened) return <Failure error={opened.error} name={opened.name} />;
+    if (!("file" in opened)) return <p>Opening {opened.name} …</p>;
+    return opened.file instanceof B2ndStore ? <StoreView name={opened.name} store={opened.file} /> : <ArrayView name={opened.name} array={opened.file} />;
+}
+
+/** A store: its keys as a tree, and the array or group that is selected. */
+function StoreView({ name, store }: { name: string; store: B2ndStore }) {
+    const [selected, select] = useState(store.keys[0] ?? "/");
+    return (
+        <div className="store">
+            <nav aria-label="members">
+                <Tree name={name} path="/" keys={store.keys} selected={selected} select={select} />
+            </nav>
+            <Member key={selected} store={store} path={selected} />
+        </div>
+    );
+}
+
+interface TreeProps {
+    name: string;
+    path: string;
+    keys: readonly string[];
+    selected: string;
+    select: (path: string) => void;
+}
+
+/** The most entries of a group that are shown. */
+const MOST_ENTRIES = 1000;
+
+function Tree({ name, path, keys, selected, select }: TreeProps) {
+    const below = path === "/" ? path : `${path}/`;
+    const within = keys.filter((key) => key.startsWith(below));
+    const names = [...new Set(within.map((key) => key.slice(below.length).split("/")[0]!))];
+    const isSelected = path === selected;
+    return (
+        <div className="entry">
+            <button aria-pressed={isSelected} onClick={() => select(path)}>
+                {name}
+            </button>
+            {names.length > 0 && (
+                <ul>
+                    {names.slice(0, MOST_ENTRIES).map((child) => (
+                        <li key={child}>
+                            <Tree name={child} path={below + child} keys={within} selected={selected} select={select} />
+                        </li>
+                    ))}
+                    {names.length > MOST_ENTRIES && <li>… and {names.length - MOST_ENTRIES} more</li>}
+                </ul>
+            )}
+        </div>
+    );
+}
+
+function Member({ store, path }: { store: B2ndStore; path: string }): ReactNode {
+    const [member, setMember] = useState<{ array?: B2ndArray; attributes?: Record<string, unknown>; error?: unknown }>({});
+    useEffect(() => {
+        const aborter = new AbortController();
+        const options = { signal: aborter.signal };
+        const found = store.keys.includes(path) ? store.array(path, options).then((array) => ({ array })) : store.attributes(path, options).then((attributes) => ({ attributes }));
+        found.catch((error: unknown) => ({ error })).then((member) => aborter.signal.aborted || setMember(member));
+        return () => aborter.abort();
+    }, [store, path]);
+    if (member.error) return <Failure error={member.error} name={path} />;
+    if (member.array) return <ArrayView name={path} array={member.array} />;
+    if (!member.attributes) return <p>Opening {path} …</p>;
+    return (
+        <section>
+            <h2>{path}</h2>
+            <Fields title="Attributes" fields={member.attributes} />
+        </section>
+    );
+}
+
+const root = createRoot(document.getElementById("root")!);
+init(wasm).then(
+    () => root.render(<Page />),
+    (error: unknown) => root.render(<Failure error={new B2ndError("unsupported", `this browser cannot run the reader: ${String(error)}`)} name="WebAssembly" />),
+);

@@ -1,0 +1,63 @@
+// Parts that several views use.
+import { Component, type ReactNode } from "react";
+import { B2ndError } from "../js/index.js";
+
+/** An error, with its code as the command `b2nd` prints it. */
+export function Failure({ error, name }: { error: unknown; name: string }) {
+    const code = error instanceof B2ndError ? error.code : null;
+    return (
+        <div className="failure" role="alert">
+            <strong>{name}</strong>
+            <p>{error instanceof Error ? error.message : String(error)}</p>
+            {code && <p className="code">{code}</p>}
+        </div>
+    );
+}
+
+/** Names and values. Each value is shown as JSON text. */
+export function Fields({ title, fields }: { title: string; fields: Readonly<Record<string, unknown>> }) {
+    const entries = Object.entries(fields);
+    if (entries.length === 0) return null;
+    return (
+        <details open={entries.length <= 20}>
+            <summary>
+                {title} ({entries.length})
+            </summary>
+            <table className="fields">
+                <tbody>
+                    {entries.map(([name, value]) => (
+                        <tr key={name}>
+                            <th>{name}</th>
+                            <td>{shortened(typeof value === "string" ? value : JSON.stringify(value))}</td>
+                        </tr>
+                    ))}
+                </tbody>
+            </table>
+        </details>
+    );
+}
+
+const MOST_CHARACTERS = 10_000;
+
+function shortened(text: string): string {
+    return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}… (${text.length} characters)` : text;
+}
+
+/** Shows another view if drawing fails, as without WebGL. */
+export class Boundary extends Component<{ instead: (error: Error) => ReactNode; children: ReactNode }, { error: Error | null }> {
+    override state = { error: null as Error | null };
+    static getDerivedStateFromError(error: Error) {
+        return { error };
+    }
+    override render() {
+        return this.state.error ? this.props.instead(this.state.error) : this.props.children;
+    }
+}
+
+/** A number of bytes for people. */
+export function bytes(count: number): string {
+    const units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    const power = count < 1 ? 0 : Math.min(Math.floor(Math.log2(count) / 10), units.length - 1);
+    const value = count / 1024 ** power;
+    return `${power ? value.toPrecision(3) : value} ${units[power]}`;
+}

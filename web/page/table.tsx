@@ -1,0 +1,89 @@
+// The table: only the items of one page are read.
+import { useEffect, useMemo, useState } from "react";
+import { type B2ndArray } from "../js/index.js";
+import { Failure } from "./parts.js";
+import { fieldsOf, planeOf, readCells, wholeRange, type Mapping, type Range } from "./plane.js";
+
+const ROWS = 100;
+const COLUMNS = 20;
+
+export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
+    const fields = useMemo(() => fieldsOf(array), [array]);
+    // One dimension goes down the page; so do the items of a struct, whose fields are the columns.
+    const isList = fields !== null || !mapping.includes("y");
+    const listed = useMemo(() => (fields ? mapping.map((axis) => (axis === "y" ? 0 : axis)) : mapping), [fields, mapping]);
+    const length = { x: wholeRange(array, listed, "x")[1], y: wholeRange(array, listed, "y")[1] };
+    const [first, setFirst] = useState({ row: 0, column: 0 });
+    const rows: Range = [first.row, Math.min(first.row + ROWS, isList ? length.x : length.y)];
+    const columns: Range = isList ? [0, 1] : [first.column, Math.min(first.column + COLUMNS, length.x)];
+    const [shown, setShown] = useState<{ cells: string[][]; rows: Range; columns: Range } | null>(null);
+    const [error, setError] = useState<unknown>(null);
+
+    useEffect(() => {
+        const aborter = new AbortController();
+        const ranges = isList ? { x: rows, y: [0, 1] as const } : { x: columns, y: rows };
+        const plane = { ...planeOf(array, listed, ranges, Infinity), steps: { x: 1, y: 1 } };
+        setError(null);
+        readCells(array, listed, plane, { signal: aborter.signal })
+            .then((cells) => aborter.signal.aborted || setShown({ cells, rows, columns }))
+            .catch((error: unknown) => aborter.signal.aborted || setError(error));
+        return () => aborter.abort();
+    }, [array, listed, first.row, first.column]); // eslint-disable-line -- `rows` and `columns` follow `first`.
+
+    if (error) return <Failure error={error} name="This part cannot be shown" />;
+    if (!shown) return <p>Reading …</p>;
+    return (
+        <>
+            <Pager name="Rows" length={isList ? length.x : length.y} size={ROWS} first={first.row} set={(row) => setFirst({ ...first, row })} />
+            {isList ? null : <Pager name="Columns" length={length.x} size={COLUMNS} first={first.column} set={(column) => setFirst({ ...first, column })} />}
+            <div className="scroll">
+                <table className="cells">
+                    <thead>
+                        <tr>
+                            <th />
+                            {(fields ?? shown.cells[0] ?? []).map((field, number) => (
+                                <th key={number}>{fields ? field : shown.columns[0] + number}</th>
+                            ))}
+                        </tr>
+                    </thead>
+                    <tbody>
+                        {shown.cells.map((cells, row) => (
+                            <tr key={row}>
+                                <th>{shown.rows[0] + row}</th>
+                                {cells.map((cell, column) => (
+                                    <td key={column}>{cell}</td>
+                                ))}
+                            </tr>
+                        ))}
+                    </tbody>
+                </table>
+            </div>
+        </>
+    );
+}
+
+interface PagerProps {
+    name: string;
+    length: number;
+    size: number;
+    first: number;
+    set: (first: number) => void;
+}
+
+/** Steps through pages of rows or columns, or goes to one by its number. */
+function Pager({ name, length, size, first, set }: PagerProps) {
+    if (length <= size) return null;
+    const last = Math.floor((length - 1) / size) * size;
+    const go = (to: number) => set(Math.min(Math.max(0, to), last));
+    return (
+        <span className="pager">
+            <button disabled={first === 0} onClick={() => go(first - size)} aria-label={`previous ${name}`}>
+                ◀
+            </button>
+            {name} <input type="number" aria-label={`first of ${name}`} min={0} max={length - 1} value={first} onChange={({ target }) => go(Number(target.value))} /> to {Math.min(first + size, length) - 1} of {length}
+            <button disabled={first >= last} onClick={() => go(first + size)} aria-label={`next ${name}`}>
+                ▶
+            </button>
+        </span>
+    );
+}

@@ -1,0 +1,32 @@
+"""Writes the files of this folder with python-blosc2 4.14: arrays that are large, although their files are not."""
+
+from pathlib import Path
+
+import blosc2
+import numpy as np
+
+here = Path(__file__).parent
+
+
+def zeros(name, shape, dtype, **settings):
+    return blosc2.zeros(shape, dtype=dtype, urlpath=str(here / name), mode="w", **settings)
+
+
+# 64 TiB.
+zeros("zeros.b2nd", (1 << 22, 1 << 21), "f8")
+
+# Two million rows.
+zeros("rows.b2nd", (2_000_000,), [("id", "i8"), ("name", "U8"), ("isTrue", "?")])
+
+# Attributes that would be markup in a page.
+markup = zeros("markup.b2nd", (3,), "i4")
+markup.schunk.vlmeta["note"] = "<img src=x onerror=alert(1)><b>bold</b>"
+
+# A smooth picture with more items along x than a picture has.
+wave = np.round(np.sin(np.arange(3000) / 90) * np.cos(np.arange(60)[:, None] / 10) * 20).astype("i1")
+blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000), blocks=(20, 250), cparams={"codec": blosc2.Codec.ZSTD, "clevel": 9})
+
+# A codec that only a plugin decompresses.
+smooth = np.sin(np.arange(32 * 32) / 100).reshape(32, 32).astype("f4")
+lossy = {"codec": blosc2.Codec.ZFP_RATE, "codec_meta": 37, "filters": [blosc2.Filter.NOFILTER]}
+blosc2.asarray(smooth, urlpath=str(here / "zfp.b2nd"), mode="w", cparams=lossy)
