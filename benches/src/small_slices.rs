@@ -59,7 +59,9 @@ fn in_two_threads(arrays: [&Array; 2], slices: &[Ranges], nbytes: usize) -> f64 
         });
         barrier.wait();
         let start = Instant::now();
-        threads.into_iter().for_each(|thread| thread.join().expect("items"));
+        for thread in threads {
+            thread.join().expect("items");
+        }
         start.elapsed().as_secs_f64()
     })
 }

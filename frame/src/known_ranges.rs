@@ -161,8 +161,9 @@ impl ReadAt for KnownRanges {
     /// The error has the parts of the ranges that are not known.
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let known = self.known();
-        let clamped = ranges.iter().map(|range| range.start..range.end.min(self.size));
-        let unknown: Vec<_> = clamped.flat_map(|range| gaps(&known, range)).collect();
+        let clamped = ranges.iter().map(|range| range.start.min(self.size)..range.end.min(self.size));
+        let unknown: Vec<_> =
+            clamped.filter(|range| !range.is_empty()).flat_map(|range| gaps(&known, range)).collect();
         if unknown.is_empty() { Ok(()) } else { Err(io::Error::other(Error::unknown(unknown))) }
     }
 }
@@ -172,6 +173,14 @@ impl ReadAt for KnownRanges {
 mod tests {
     use super::*;
     use crate::source::fill;
+
+    #[test]
+    fn read_ahead_needs_nothing_behind_the_end() {
+        let known = KnownRanges::new(300);
+        known.read_ahead(&[301..305, 300..400, 7..7]).unwrap();
+        let error = known.read_ahead(&[290..400]).unwrap_err().downcast::<Error>().unwrap();
+        assert_eq!(error.ranges(), [290..300]);
+    }
 
     #[test]
     fn read_at_gives_what_was_inserted_and_names_what_is_missing() {

@@ -62,9 +62,23 @@ class Fetcher {
             const read = async ([start, end]: [number, number]) => {
                 this.file.insert(BigInt(start), await this.source.read(start, end, signal));
             };
-            await Promise.all(error.ranges.map(read));
+            await Promise.all(merged(error.ranges).map(read));
         }
     }
+}
+
+/** The most needless bytes between two ranges that cost less than a request of their own, and the most of a request. */
+const [GAP, LONGEST] = [1 << 16, 1 << 22];
+
+/** The ranges, of which those that are near each other are one. */
+function merged(ranges: [number, number][]): [number, number][] {
+    const result: [number, number][] = [];
+    for (const [start, end] of ranges.sort(([one], [other]) => one - other)) {
+        const last = result.at(-1);
+        if (last && start - last[1] <= GAP && end - last[0] <= LONGEST) last[1] = Math.max(last[1], end);
+        else result.push([start, end]);
+    }
+    return result;
 }
 
 /** What a call returns, or the byte ranges that it lacks. */

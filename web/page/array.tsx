@@ -10,9 +10,10 @@ import { Table } from "./table.js";
 type View = "picture" | "line" | "table";
 
 /** The first mapping of a view: the last dimensions are the axes, the others are at their middle. */
-function mappingOf(shape: readonly number[], view: View): Mapping {
-    const axes = Math.min(shape.length, view === "line" ? 1 : 2);
-    const names = view !== "line" && axes === 2 ? (["y", "x"] as const) : (["x"] as const);
+function mappingOf({ shape, items }: B2ndArray, view: View): Mapping {
+    // The fields of a struct are the columns of a table.
+    const axes = Math.min(shape.length, view === "line" || items.kind === "struct" ? 1 : 2);
+    const names = axes === 2 ? (["y", "x"] as const) : (["x"] as const);
     return shape.map((length, dimension) => names[dimension - (shape.length - axes)] ?? Math.floor((length - 1) / 2));
 }
 
@@ -49,7 +50,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
 }
 
 function Part({ array, view }: { array: B2ndArray; view: View }) {
-    const [mapping, setMapping] = useState(() => mappingOf(array.shape, view));
+    const [mapping, setMapping] = useState(() => mappingOf(array, view));
     const mapper = array.shape.length > 1 && <DimensionMapper className="mapper" dims={[...array.shape]} dimMapping={mapping} onChange={setMapping} />;
     const key = mapping.map((axis) => (typeof axis === "number" ? "" : axis)).join();
     return (
@@ -88,7 +89,6 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
         setBudget(CHEAP);
         setRanges(ranges);
     };
-    if (error) return <Failure error={error} name="This part cannot be shown" />;
     return (
         <>
             <p className="note" role="status">
@@ -97,13 +97,20 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
                 {isWhole ? null : <button onClick={() => choose(whole)}>Whole</button>}
                 {progress === null ? null : <progress value={progress} />}
             </p>
-            {drawn && (
-                <Boundary instead={() => <Failure error={new Error("this browser has no WebGL, which pictures and lines need: enable it (hardware acceleration), or choose the table")} name="No picture" />}>
+            {error ? <Failure error={error} name="This part cannot be shown" again={() => setRanges({ ...ranges })} /> : null}
+            {drawn && !error && (
+                <Boundary instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
                     <Picture isLine={!mapping.includes("y")} array={array} {...drawn} choose={choose} />
                 </Boundary>
             )}
         </>
     );
+}
+
+const NO_WEBGL = "this browser has no WebGL, which pictures and lines need: enable it (hardware acceleration), or choose the table";
+
+function hasWebGl(): boolean {
+    return document.createElement("canvas").getContext("webgl2") !== null;
 }
 
 /** Says which items are drawn. */

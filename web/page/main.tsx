@@ -1,7 +1,7 @@
 // The page: a file is chosen, and its arrays are shown.
 import "@h5web/lib/styles.css";
 import "./page.css";
-import { useCallback, useEffect, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import wasm from "../js/wasm/b2nd_bg.wasm";
 import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable } from "../js/index.js";
@@ -13,11 +13,14 @@ type Opened = { name: string; file: B2ndArray | B2ndStore } | { name: string; er
 
 function Page() {
     const [opened, setOpened] = useState<Opened | null>(null);
+    const opening = useRef<AbortController | null>(null);
     const open = useCallback(async (name: string, file: Openable) => {
-        setOpened({ name });
-        const result = await openAny(file).then((file) => ({ name, file }), (error: unknown) => ({ name, error }));
         // An older file does not replace a newer one.
-        setOpened((now) => (now?.name === name ? result : now));
+        opening.current?.abort();
+        const { signal } = (opening.current = new AbortController());
+        setOpened({ name });
+        const result = await openAny(file, { signal }).then((file) => ({ name, file }), (error: unknown) => ({ name, error }));
+        if (!signal.aborted) setOpened(result);
     }, []);
 
     useEffect(() => {
@@ -37,12 +40,12 @@ function Page() {
             <header>
                 <strong>Blosc2 arrays</strong>
                 <label>
-                    Choose a file <input type="file" onChange={({ target }) => target.files?.[0] && void open(target.files[0].name, target.files[0])} />
+                    Choose a file <input type="file" onClick={({ currentTarget }) => (currentTarget.value = "")} onChange={({ target }) => target.files?.[0] && void open(target.files[0].name, target.files[0])} />
                 </label>
                 <UrlForm open={open} />
                 <Notices />
             </header>
-            <main>{opened ? <OpenedFile key={opened.name} opened={opened} /> : <p>Drop a <code>.b2nd</code>, <code>.b2z</code> or <code>.b2e</code> file here. It is read on this computer, by the parts that are shown.</p>}</main>
+            <main>{opened ? <OpenedFile opened={opened} /> : <p>Drop a <code>.b2nd</code>, <code>.b2z</code> or <code>.b2e</code> file here. It is read on this computer, by the parts that are shown.</p>}</main>
         </>
     );
 }

@@ -3,13 +3,14 @@ import { Component, type ReactNode } from "react";
 import { B2ndError } from "../js/index.js";
 
 /** An error, with its code as the command `b2nd` prints it. */
-export function Failure({ error, name }: { error: unknown; name: string }) {
+export function Failure({ error, name, again }: { error: unknown; name: string; again?: () => void }) {
     const code = error instanceof B2ndError ? error.code : null;
     return (
         <div className="failure" role="alert">
             <strong>{name}</strong>
             <p>{error instanceof Error ? error.message : String(error)}</p>
             {code && <p className="code">{code}</p>}
+            {again && <button onClick={again}>Try again</button>}
         </div>
     );
 }

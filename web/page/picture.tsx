@@ -1,7 +1,7 @@
 // Pictures and lines, with h5web's parts.
 import { AXIS_SCALE_TYPES, type ColorMap, ColorMapSelector, COLOR_SCALE_TYPES, type CustomDomain, DomainWidget, getDomain, getSafeDomain, getVisDomain, HeatmapVis, LineVis, ScaleSelector, ScaleType, Toolbar, useCameraState, useVisCanvasContext, type VisibleDomains } from "@h5web/lib";
 import ndarray from "ndarray";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { type B2ndArray } from "../js/index.js";
 import { type Plane, type Range } from "./plane.js";
 
@@ -61,6 +61,6 @@ function partOf([from, to]: readonly [number, number], [start, stop]: Range): Ra
 function Sight({ set }: { set: (domains: VisibleDomains) => void }) {
     const { getVisibleDomains } = useVisCanvasContext();
     const domains = useCameraState(getVisibleDomains, [getVisibleDomains], (one, other) => JSON.stringify(one) === JSON.stringify(other));
-    useMemo(() => queueMicrotask(() => set(domains)), [domains, set]);
+    useEffect(() => set(domains), [domains, set]);
     return null;
 }

@@ -27,6 +27,9 @@ const MOST_IN_LINE = 1 << 17;
 export const CHEAP = 1 << 26;
 const DEAR = 2 ** 32;
 
+/** Not a time. */
+const NAT = -(2n ** 63n);
+
 /** The usual length of a block in bytes, for arrays of which the blocks are not known. */
 const USUAL_BLOCK = 1 << 17;
 
@@ -62,7 +65,7 @@ function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range
         if (axis !== "x" && axis !== "y") return;
         const [start, stop] = ranges[axis];
         const length = Math.max(shape[dimension]!, 1);
-        blocks *= Math.min(counts[axis], Math.ceil((stop - start) / length) + 1);
+        blocks *= Math.min(counts[axis], Math.ceil(stop / length) - Math.floor(start / length));
     });
     return blocks * shape.reduce((bytes, items) => bytes * items, itemSize);
 }
@@ -77,16 +80,20 @@ export async function readNumbers(array: B2ndArray, mapping: Mapping, plane: Pla
     return transposed(numbers(array.items, items), mapping, plane);
 }
 
-/** The items of a plane as text, row by row. The items of a struct are the columns of its row. */
+/** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
 export async function readCells(array: B2ndArray, mapping: Mapping, plane: Plane, options: SliceOptions): Promise<string[][]> {
     const items = await array.slice(subscripts(mapping, plane), options);
     const { x, y } = plane.counts;
-    const cell = cellsOf(array.items, items);
-    const isXFirst = mapping.includes("y") && mapping.indexOf("x") < mapping.indexOf("y");
-    const at = (row: number, column: number) => (isXFirst ? column * y + row : row * x + column);
-    const fields = fieldsOf(array);
+    const layout = array.items;
+    if (layout.kind === "struct") {
+        // Not `Object.values`, which begins with names such as "10".
+        return (items as Record<string, unknown>[]).map((item) => layout.fields.map((field) => text(field.items, item[field.name])));
+    }
+    const cell = cellsOf(layout, array.dtype, items);
     // One dimension goes down the page.
-    if (fields || !mapping.includes("y")) return Array.from({ length: x * y }, (_, row) => (fields ? cell(row).split("\0") : [cell(row)]));
+    if (!mapping.includes("y")) return Array.from({ length: x }, (_, row) => [cell(row)]);
+    const isXFirst = mapping.indexOf("x") < mapping.indexOf("y");
+    const at = (row: number, column: number) => (isXFirst ? column * y + row : row * x + column);
     return Array.from({ length: y }, (_, row) => Array.from({ length: x }, (_, column) => cell(at(row, column))));
 }
 
@@ -108,7 +115,6 @@ function numbers(layout: Layout, items: Items): Float32Array | Float64Array {
     if (items instanceof Float32Array || items instanceof Float64Array) return items;
     if (items instanceof BigInt64Array || items instanceof BigUint64Array) {
         const isTime = layout.kind === "datetime" || layout.kind === "timedelta";
-        const NAT = -(2n ** 63n);
         return Float64Array.from(items as BigInt64Array, (item) => (isTime && item === NAT ? NaN : Number(item)));
     }
     return Float64Array.from(items as Uint8Array);
@@ -122,33 +128,86 @@ function transposed(items: Float32Array | Float64Array, mapping: Mapping, { coun
     return result;
 }
 
-/** The text of an item by its number. The fields of a struct are separated by NUL. */
-function cellsOf(layout: Layout, items: Items): (number: number) => string {
-    if (Array.isArray(items)) {
-        return (number) => {
-            const item = items[number]!;
-            const isRow = layout.kind === "struct";
-            return isRow ? Object.values(item).map(text).join("\0") : text(item);
-        };
-    }
-    const size = layout.kind === "complex" ? 2 : Math.max(1, unfoldedLength(layout));
-    if (layout.kind === "bool") return (number) => String(items[number] === 1);
-    return (number) => {
-        const parts = Array.from(items.subarray(number * size, (number + 1) * size) as ArrayLike<number | bigint>, text);
-        return layout.kind === "void" ? parts.map((byte) => Number(byte).toString(16).padStart(2, "0")).join("") : parts.join(" ");
+/** The text of an item by its number. */
+function cellsOf(layout: Layout, dtype: string | null, items: Items): (number: number) => string {
+    const base = baseOf(layout);
+    const length = layout.size / base.size;
+    const parts = base.kind === "complex" ? 2 : base.kind === "void" ? base.size : 1;
+    const all = items as ArrayLike<unknown>;
+    const unit = dtype?.match(/\[(\d*)(\w+)\]/);
+    const part = (at: number): string => {
+        if (base.kind === "complex") return text(base, [all[at * 2], all[at * 2 + 1]]);
+        if (base.kind === "void") return text(base, Uint8Array.from({ length: Math.min(base.size, MOST_PARTS) }, (_, byte) => Number(all[at * parts + byte])));
+        return base.kind === "datetime" && unit && !unit[1] ? date(all[at] as bigint, unit[2]!) : text(base, all[at]);
     };
+    if (layout.kind !== "subarray") return part;
+    return (number) => joined(Array.from({ length: Math.min(length, MOST_PARTS) }, (_, at) => part(number * length + at)), length);
 }
 
-/** The number of numbers in an item. */
-function unfoldedLength(layout: Layout): number {
-    if (layout.kind === "void") return layout.size;
-    if (layout.kind !== "subarray") return layout.kind === "complex" ? 2 : 1;
-    return layout.shape.reduce((count, length) => count * length, unfoldedLength(layout.base));
+function baseOf(layout: Layout): Layout {
+    return layout.kind === "subarray" ? baseOf(layout.base) : layout;
 }
 
-function text(value: unknown): string {
-    if (value instanceof Uint8Array) return Array.from(value, (byte) => byte.toString(16).padStart(2, "0")).join("");
-    if (Array.isArray(value)) return `[${value.map(text).join(", ")}]`;
-    if (value && typeof value === "object") return `{${Object.entries(value).map(([name, item]) => `${name}: ${text(item)}`).join(", ")}}`;
-    return String(value);
+/** The most numbers of an item that a cell shows, and the most characters. */
+const MOST_PARTS = 64;
+const MOST_CHARACTERS = 200;
+
+function joined(parts: string[], length: number): string {
+    return `[${parts.join(", ")}${length > parts.length ? `, … ${length} in all` : ""}]`;
+}
+
+/** A value as text, as NumPy prints it. */
+function text(layout: Layout, value: unknown): string {
+    if (value instanceof Uint8Array) return shortened(Array.from(value.subarray(0, MOST_CHARACTERS), (byte) => byte.toString(16).padStart(2, "0")).join(""));
+    if (layout.kind === "struct") {
+        return shortened(`(${layout.fields.map((field) => text(field.items, (value as Record<string, unknown>)[field.name])).join(", ")})`);
+    }
+    if (layout.kind === "subarray") {
+        const items = (Array.isArray(value) ? value : [value]) as unknown[];
+        const inner = layout.shape.length > 1 ? { ...layout, shape: layout.shape.slice(1) } : layout.base;
+        return shortened(joined(items.slice(0, MOST_PARTS).map((item) => text(inner, item)), items.length));
+    }
+    if (layout.kind === "complex") {
+        const [real, imaginary] = (value as number[]).map((part) => float(part, layout.size / 2)) as [string, string];
+        return `${real}${imaginary.startsWith("-") ? "" : "+"}${imaginary}j`;
+    }
+    if (layout.kind === "bool") return String(Boolean(value));
+    if ((layout.kind === "datetime" || layout.kind === "timedelta") && value === NAT) return "NaT";
+    return layout.kind === "float" ? float(value as number, layout.size) : shortened(String(value));
+}
+
+function shortened(text: string): string {
+    return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
+}
+
+/** The shortest text that is this float and no other of its size. */
+function float(value: number, size: number): string {
+    // Of float16, all have at most 5 digits.
+    if (!Number.isFinite(value) || size > 4) return String(value);
+    for (let digits = size === 2 ? 4 : 6; digits < 9; digits++) {
+        const short = Number(value.toPrecision(digits));
+        if (Math.fround(short) === value || (size === 2 && digits === 5)) return String(short);
+    }
+    return String(Number(value.toPrecision(9)));
+}
+
+/** The milliseconds of the units of datetimes, each as a fraction. */
+const UNITS: Record<string, readonly [bigint, bigint]> = {
+    W: [604_800_000n, 1n], D: [86_400_000n, 1n], h: [3_600_000n, 1n], m: [60_000n, 1n], s: [1000n, 1n], ms: [1n, 1n], us: [1n, 1000n], ns: [1n, 1_000_000n],
+};
+
+/** A datetime as NumPy prints it, or its number if its unit is another one or its year is beyond JavaScript's. */
+function date(value: bigint, unit: string): string {
+    const scale = UNITS[unit];
+    if (value === NAT) return "NaT";
+    if (!scale) return String(value);
+    const [times, parts] = scale;
+    const scaled = value * times;
+    const rest = ((scaled % parts) + parts) % parts;
+    const instant = new Date(Number((scaled - rest) / parts));
+    if (Number.isNaN(instant.getTime())) return String(value);
+    const iso = instant.toISOString().slice(0, -1);
+    const fraction = parts > 1n ? String(rest).padStart(String(parts).length - 1, "0") : "";
+    const length = { W: 10, D: 10, h: 13, m: 16, s: 19 }[unit];
+    return (length ? iso.slice(0, iso.indexOf("T") + length - 10) : iso) + fraction;
 }

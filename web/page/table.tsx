@@ -9,34 +9,34 @@ const COLUMNS = 20;
 
 export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
     const fields = useMemo(() => fieldsOf(array), [array]);
-    // One dimension goes down the page; so do the items of a struct, whose fields are the columns.
-    const isList = fields !== null || !mapping.includes("y");
-    const listed = useMemo(() => (fields ? mapping.map((axis) => (axis === "y" ? 0 : axis)) : mapping), [fields, mapping]);
-    const length = { x: wholeRange(array, listed, "x")[1], y: wholeRange(array, listed, "y")[1] };
+    // One dimension goes down the page.
+    const isList = !mapping.includes("y");
+    const length = { x: wholeRange(array, mapping, "x")[1], y: wholeRange(array, mapping, "y")[1] };
     const [first, setFirst] = useState({ row: 0, column: 0 });
     const rows: Range = [first.row, Math.min(first.row + ROWS, isList ? length.x : length.y)];
     const columns: Range = isList ? [0, 1] : [first.column, Math.min(first.column + COLUMNS, length.x)];
     const [shown, setShown] = useState<{ cells: string[][]; rows: Range; columns: Range } | null>(null);
     const [error, setError] = useState<unknown>(null);
+    const [attempt, setAttempt] = useState(0);
 
     useEffect(() => {
         const aborter = new AbortController();
         const ranges = isList ? { x: rows, y: [0, 1] as const } : { x: columns, y: rows };
-        const plane = { ...planeOf(array, listed, ranges, Infinity), steps: { x: 1, y: 1 } };
+        const plane = { ...planeOf(array, mapping, ranges, Infinity), steps: { x: 1, y: 1 } };
         setError(null);
-        readCells(array, listed, plane, { signal: aborter.signal })
+        readCells(array, mapping, plane, { signal: aborter.signal })
             .then((cells) => aborter.signal.aborted || setShown({ cells, rows, columns }))
             .catch((error: unknown) => aborter.signal.aborted || setError(error));
         return () => aborter.abort();
-    }, [array, listed, first.row, first.column]); // eslint-disable-line -- `rows` and `columns` follow `first`.
+    }, [array, mapping, first.row, first.column, attempt]); // eslint-disable-line -- `rows` and `columns` follow `first`.
 
-    if (error) return <Failure error={error} name="This part cannot be shown" />;
-    if (!shown) return <p>Reading …</p>;
+    if (!shown && !error) return <p>Reading …</p>;
     return (
         <>
             <Pager name="Rows" length={isList ? length.x : length.y} size={ROWS} first={first.row} set={(row) => setFirst({ ...first, row })} />
             {isList ? null : <Pager name="Columns" length={length.x} size={COLUMNS} first={first.column} set={(column) => setFirst({ ...first, column })} />}
-            <div className="scroll">
+            {error ? <Failure error={error} name="This part cannot be shown" again={() => setAttempt(attempt + 1)} /> : null}
+            {shown && !error && <div className="scroll">
                 <table className="cells">
                     <thead>
                         <tr>
@@ -57,7 +57,7 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
                         ))}
                     </tbody>
                 </table>
-            </div>
+            </div>}
         </>
     );
 }

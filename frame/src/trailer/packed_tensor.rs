@@ -6,8 +6,8 @@
 use core::fmt;
 
 use b2nd_serde::dtype::Kind;
-use b2nd_serde::{Dtype, Geometry, Shapes};
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use b2nd_serde::{Dtype, Geometry, MAX_NDIM, Shapes};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::code::FindingCode;
@@ -23,6 +23,9 @@ const TUPLE: &str = "__tuple__";
 
 /// A description of more bytes than this is not read.
 const MAX_LEN: usize = 1 << 16;
+
+/// A description whose lists are nested deeper than this is not read, because each level needs a part of the stack.
+const MAX_DEPTH: u8 = 64;
 
 /// An array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written, from a
 /// [vlmetalayer](Trailer::packed_tensor). The items are in C order, through all chunks of the frame.
@@ -83,6 +86,12 @@ pub(crate) fn checked_tensor(trailer: &Trailer, header: &Header) -> Result<Optio
     };
     let PackedTensor { shape, dtype, .. } = &tensor;
     let ones = vec![1; shape.len()];
+    if shape.len() > MAX_NDIM {
+        return Err(Error::unsupported(format_args!(
+            "the array has {} dimensions, but this crate supports at most {MAX_NDIM}",
+            shape.len()
+        )));
+    }
     let nitems = match Geometry::new(Shapes { shape, chunkshape: &ones, blockshape: &ones }) {
         Ok(geometry) => geometry.nitems(),
         Err(error) => return Err(Error::malformed(about(format!("has an invalid shape: {error}")))),
@@ -160,11 +169,22 @@ impl Value {
 
 impl<'m> Deserialize<'m> for Value {
     fn deserialize<D: Deserializer<'m>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValueVisitor)
+        ValueVisitor { depth: MAX_DEPTH }.deserialize(deserializer)
     }
 }
 
-struct ValueVisitor;
+/// Reads a value in which lists are nested at most `depth` deep.
+struct ValueVisitor {
+    depth: u8,
+}
+
+impl<'m> DeserializeSeed<'m> for ValueVisitor {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'m>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
 
 impl<'m> Visitor<'m> for ValueVisitor {
     type Value = Value;
@@ -186,8 +206,11 @@ impl<'m> Visitor<'m> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'m>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let Some(depth) = self.depth.checked_sub(1) else {
+            return Err(A::Error::custom(format_args!("lists are nested more than {MAX_DEPTH} deep")));
+        };
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element()? {
+        while let Some(item) = seq.next_element_seed(ValueVisitor { depth })? {
             items.push(item);
         }
         Ok(Value::List(items))

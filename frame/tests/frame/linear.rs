@@ -97,6 +97,10 @@ fn open_refuses_a_description_that_does_not_fit_the_chunks() {
         let error = Array::with_trailer(frame, &trailer).unwrap_err();
         assert_eq!((error.kind(), error.finding().unwrap().message()), (ErrorKind::Malformed, message));
     }
+    // One byte for each level, so a short file can have many.
+    let deep = [&b"\x93\xa5numpy\x91\x02"[..], &[0x91; 1000], b"\x01"].concat();
+    let trailer = opened(described(&deep)).trailer().unwrap();
+    assert_eq!(trailer.packed_tensor(), None);
     for shape in [&b"\x92\x02\x04"[..], b"\x94\xa9__tuple__\x02\x02\x02"] {
         let frame = opened(described(&[b"\x93\xa5torch", shape, b"\xa3<u2"].concat()));
         let trailer = frame.trailer().unwrap();
@@ -145,4 +149,15 @@ fn pieces_of_an_array_without_a_grid_have_at_most_32_mib() {
     // Pieces end where chunks end, as far as possible.
     assert!(pieces.by_ref().take(2).eq([[0..1, 0..6 << 22], [0..1, 6 << 22..12 << 22]]));
     assert!(pieces.take(100_000).all(|piece| piece[1].end - piece[1].start <= 1 << 25));
+}
+
+#[test]
+fn an_array_of_seventeen_dimensions_is_whole_but_not_supported() {
+    let shape = [&b"\xdc\0\x11"[..], &[1; 17]].concat();
+    let frame = opened(described(&[b"\x93\xa5numpy", &shape[..], b"\xa4|V16"].concat()));
+    let trailer = frame.trailer().unwrap();
+    assert!(Check::new(CheckDepth::ChunkData).run(&frame).unwrap().findings.is_empty());
+    let error = Array::with_trailer(frame, &trailer).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.to_string(), "the array has 17 dimensions, but this crate supports at most 16");
 }
