@@ -147,7 +147,7 @@ for (const [name, view] of [
     ["d2_i4_big_endian", (bytes) => rows(bytes, 5, 4, (at) => bytes.readInt32BE(at))],
     ["d2_u2_one_chunk", (bytes) => rows(bytes, 9, 2, (at) => bytes.readUInt16LE(at))],
     ["d2_bool_wide", (bytes) => rows(bytes, 33, 1, (at) => bytes[at] === 1).map((row) => row.slice(0, 20))],
-    ["d2_c16_even", (bytes) => rows(bytes, 4, 16, (at) => `${bytes.readDoubleLE(at)} ${bytes.readDoubleLE(at + 8)}`)],
+    ["d2_c16_even", (bytes) => rows(bytes, 4, 16, (at) => `${bytes.readDoubleLE(at)}+${bytes.readDoubleLE(at + 8)}j`)],
     ["d1_S5_one_item_chunks", (bytes) => rows(bytes, 1, 5, (at) => bytes.toString("latin1", at, at + 5).replace(/\0+$/, ""))],
 ]) {
     test(`the table of ${name} has NumPy's values`, () =>
@@ -162,6 +162,57 @@ function rows(bytes, columns, size, item) {
     const items = Array.from({ length: bytes.length / size }, (_, number) => item(number * size));
     return Array.from({ length: items.length / columns }, (_, row) => items.slice(row * columns, (row + 1) * columns));
 }
+
+test("the table prints floats of 32 bits, datetimes and structs as NumPy does", () =>
+    withPage(async (page) => {
+        /** The cells, and the bytes of the last dimensions at the middle of the others. */
+        const shown = async (name, size, axes) => {
+            await choose(page, `geometry/${name}.b2nd`);
+            await page.getByRole("heading", { name }).waitFor();
+            const shape = JSON.parse(await page.getByRole("row", { name: "shape" }).getByRole("cell").innerText());
+            const at = shape.slice(0, -axes).reduce((at, length) => at * length + Math.floor((length - 1) / 2), 0);
+            const length = shape.slice(-axes).reduce((count, length) => count * length, size);
+            const bytes = await readFile(new URL(`geometry/${name}.items`, data));
+            return [await table(page), bytes.subarray(at * length, (at + 1) * length)];
+        };
+        const [floats, ofFloats] = await shown("d3_f4_awkward", 4, 2);
+        floats.flat().forEach((cell, number) => {
+            assert.equal(Math.fround(Number(cell)), ofFloats.readFloatLE(4 * number));
+            assert.ok(cell.replace(/\D/g, "").length <= 9, cell);
+        });
+        const [times, ofTimes] = await shown("d4_M8_ones", 8, 2);
+        times.flat().forEach((cell, number) => {
+            const found = ofTimes.readBigInt64LE(8 * number);
+            const expected = new Date(Number(found / 1_000_000n)).toISOString().slice(0, 19);
+            assert.equal(cell, found === -(2n ** 63n) ? "NaT" : `${expected}.${String(found % 1_000_000_000n).padStart(9, "0")}`);
+        });
+        const [structs, ofStructs] = await shown("d3_struct", 15, 1);
+        assert.deepEqual(await page.locator(".cells thead th").allInnerTexts(), ["", "id", "name", "xy"]);
+        structs.forEach(([id, name, xy], row) => {
+            const at = 15 * row;
+            assert.equal(id, String(ofStructs.readInt32LE(at)));
+            assert.equal(name, ofStructs.toString("latin1", at + 4, at + 7).replace(/\0+$/, ""));
+            assert.deepEqual(JSON.parse(xy), [ofStructs.readFloatLE(at + 7), ofStructs.readFloatLE(at + 11)]);
+        });
+        // The rows of the other indices can be reached.
+        assert.equal(await page.getByRole("slider").count(), 2);
+    }));
+
+test("damage of one chunk leaves the others", () =>
+    withPage(async (page) => {
+        // Chunk 1, the end of rows 0 and 1, begins at byte 229. Bytes 12 to 15 of a chunk record its length.
+        const damaged = await readFile(new URL("int32_3x5.b2nd", data));
+        damaged[229 + 15] = 0x40;
+        await choose(page, { name: "damaged.b2nd", buffer: damaged });
+        await page.getByRole("tab", { name: "table" }).click();
+        assert.match(await alert(page), /byte \d+ of the frame.*chunk-header/s);
+        await page.getByRole("button", { name: "Try again" }).click();
+        await page.getByRole("tab", { name: "line" }).click();
+        await page.getByRole("alert").waitFor();
+        await page.getByRole("slider").first().press("ArrowUp");
+        await page.getByRole("alert").waitFor({ state: "detached" });
+        assert.ok((await colours(page, 2, "rest")) >= 2);
+    }));
 
 test("a store shows its tree, its arrays and the attributes of groups", () =>
     withPage(async (page) => {
