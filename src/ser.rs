@@ -279,9 +279,8 @@ impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUS
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry.
-// Everything between a derived `serialize` and the bytes is `inline(always)`. Only then can the compiler remove the
-// comparisons of names and the matches over entries, because it knows the entry of each field. One call that is not
-// inlined is enough to make writing much slower.
+// The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
+// of names and the matches over entries, because it knows the entry of each field.
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     writer: Writer<'s>,

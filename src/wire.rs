@@ -391,7 +391,6 @@ impl<'s> Writer<'s> {
     }
 
     /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
-    // The order is that of the table of entries.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
         #[cfg(feature = "alloc")]
@@ -401,7 +400,12 @@ impl<'s> Writer<'s> {
             *owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + dtype_room].into_boxed_slice();
             self.buffer = owner;
         }
-        const { assert!(Layout::B2nd.bytes_before(Entry::Shape).of(0) == 3) };
+        // The order is that of the table of entries.
+        const {
+            assert!(Layout::B2nd.bytes_before(Entry::Version).of(0) == 1);
+            assert!(Layout::B2nd.bytes_before(Entry::Ndim).of(0) == 2);
+            assert!(Layout::B2nd.bytes_before(Entry::Shape).of(0) == 3);
+        };
         let start = [layout.marker(), version, ndim];
         if let Some(slot) = self.buffer.first_chunk_mut() {
             *slot = start;
