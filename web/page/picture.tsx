@@ -23,7 +23,8 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
     // Another part is drawn as a whole, not where the last one was enlarged.
     const place = JSON.stringify(ranges);
     const data = useMemo(() => ndarray(items, isLine ? [counts.x] : [counts.y, counts.x]), [items, isLine, counts]);
-    const values = useMemo(() => getDomain(data, { scaleType: scale }) ?? ([0, 1] as [number, number]), [data, scale]);
+    const found = useMemo(() => getDomain(data, { scaleType: scale }), [data, scale]);
+    const values = found ?? ([0, 1] as [number, number]);
     const [domain] = getSafeDomain(getVisDomain(custom, values), values, scale);
     // The indices of the array, and one more for the end of the last pixel.
     const axis = (name: "x" | "y", more: number) => ({ value: Float64Array.from({ length: counts[name] + more }, (_, number) => ranges[name][0] + number * steps[name]) });
@@ -37,6 +38,7 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
                 {isLine ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
                 <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />
             </Toolbar></div>
+            {remark(found) && <p className="note">{remark(found)}</p>}
             {canRefine && <button className="refine" onClick={() => choose(part)}>Read what is in sight</button>}
             {isLine ? (
                 <LineVis key={place} className="canvas" dataArray={data} domain={domain} scaleType={scale as ScaleType.Linear} abscissaParams={axis("x", 0)} dtype={array.dtype ?? ""}>
@@ -49,6 +51,15 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
             )}
         </div>
     );
+}
+
+/** What a picture does not show. It is drawn with the 7 digits of float32. */
+function remark(domain: readonly [number, number] | undefined): string | null {
+    if (!domain) return "No item can be drawn on this scale: all are NaN, infinite, or not positive on a logarithmic one.";
+    const [min, max] = domain;
+    const most = Math.max(Math.abs(min), Math.abs(max));
+    if (min === max) return `All items are ${min}.`;
+    return most > 3.4e38 || max - min < most * 1e-6 ? "A picture has 7 digits, too few for these numbers; the table has all." : null;
 }
 
 /** The indices that are in sight. */

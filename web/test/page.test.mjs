@@ -236,6 +236,7 @@ test("64 TiB of zeros and two million rows open at once", () =>
         assert.match(await page.getByRole("status").innerText(), /every \d+(st|nd|rd|th) item along y/);
         await page.getByText("64.0 TiB").waitFor();
         await page.locator(".canvas canvas").waitFor();
+        await page.getByText("All items are 0.").waitFor();
         await choose(page, "rows.b2nd", here);
         const cells = await table(page);
         assert.deepEqual([cells.length, cells[0]], [100, ["0", "", "false"]]);
