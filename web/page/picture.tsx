@@ -24,6 +24,7 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
     const place = JSON.stringify(ranges);
     const data = useMemo(() => ndarray(items, isLine ? [counts.x] : [counts.y, counts.x]), [items, isLine, counts]);
     const found = useMemo(() => getDomain(data, { scaleType: scale }), [data, scale]);
+    const note = remark(found);
     const values = found ?? ([0, 1] as [number, number]);
     const [domain] = getSafeDomain(getVisDomain(custom, values), values, scale);
     // The indices of the array, and one more for the end of the last pixel.
@@ -38,7 +39,7 @@ export function Picture({ array, isLine, plane, items, choose }: Props) {
                 {isLine ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
                 <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />
             </Toolbar></div>
-            {remark(found) && <p className="note">{remark(found)}</p>}
+            {note && <p className="note">{note}</p>}
             {canRefine && <button className="refine" onClick={() => choose(part)}>Read what is in sight</button>}
             {isLine ? (
                 <LineVis key={place} className="canvas" dataArray={data} domain={domain} scaleType={scale as ScaleType.Linear} abscissaParams={axis("x", 0)} dtype={array.dtype ?? ""}>

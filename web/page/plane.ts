@@ -8,13 +8,16 @@ export type Mapping = (number | "x" | "y" | null)[];
 export type Range = readonly [start: number, stop: number];
 
 /** A part of an array with at most two dimensions. */
-export interface Plane {
+interface Part {
     /** The ranges of x and y; of x only, if the array has one dimension. */
     ranges: { x: Range; y: Range };
     /** Every how many items one is read. */
     steps: { x: number; y: number };
     /** The number of items along each axis. */
     counts: { x: number; y: number };
+}
+
+export interface Plane extends Part {
     /** At most this number of bytes is decompressed. */
     cost: number;
 }
@@ -52,6 +55,12 @@ export function planeOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; 
     }
 }
 
+/** All items of these ranges. */
+export function everyItem(ranges: { x: Range; y: Range }): Part {
+    const count = ([start, stop]: Range) => stop - start;
+    return { ranges, steps: { x: 1, y: 1 }, counts: { x: count(ranges.x), y: count(ranges.y) } };
+}
+
 /** The bytes of the blocks that a plane touches. */
 function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range }, counts: { x: number; y: number }): number {
     const itemSize = array.items.size;
@@ -70,7 +79,12 @@ function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range
     return blocks * shape.reduce((bytes, items) => bytes * items, itemSize);
 }
 
-function subscripts(mapping: Mapping, { ranges, steps }: Plane): Subscript[] {
+/** Whether the items are read column by column. */
+function isXFirst(mapping: Mapping): boolean {
+    return mapping.indexOf("x") < mapping.indexOf("y");
+}
+
+function subscripts(mapping: Mapping, { ranges, steps }: Part): Subscript[] {
     return mapping.map((axis) => (axis === "x" || axis === "y" ? [...ranges[axis], steps[axis]] : (axis ?? 0)) as Subscript);
 }
 
@@ -81,9 +95,9 @@ export async function readNumbers(array: B2ndArray, mapping: Mapping, plane: Pla
 }
 
 /** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
-export async function readCells(array: B2ndArray, mapping: Mapping, plane: Plane, options: SliceOptions): Promise<string[][]> {
-    const items = await array.slice(subscripts(mapping, plane), options);
-    const { x, y } = plane.counts;
+export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<string[][]> {
+    const items = await array.slice(subscripts(mapping, part), options);
+    const { x, y } = part.counts;
     const layout = array.items;
     if (layout.kind === "struct") {
         // Not `Object.values`, which begins with names such as "10".
@@ -92,8 +106,8 @@ export async function readCells(array: B2ndArray, mapping: Mapping, plane: Plane
     const cell = cellsOf(layout, array.dtype, items);
     // One dimension goes down the page.
     if (!mapping.includes("y")) return Array.from({ length: x }, (_, row) => [cell(row)]);
-    const isXFirst = mapping.indexOf("x") < mapping.indexOf("y");
-    const at = (row: number, column: number) => (isXFirst ? column * y + row : row * x + column);
+    const isTransposed = isXFirst(mapping);
+    const at = (row: number, column: number) => (isTransposed ? column * y + row : row * x + column);
     return Array.from({ length: y }, (_, row) => Array.from({ length: x }, (_, column) => cell(at(row, column))));
 }
 
@@ -121,8 +135,7 @@ function numbers(layout: Layout, items: Items): Float32Array | Float64Array {
 }
 
 function transposed(items: Float32Array | Float64Array, mapping: Mapping, { counts }: Plane): Float32Array | Float64Array {
-    const isXFirst = mapping.includes("y") && mapping.indexOf("x") < mapping.indexOf("y");
-    if (!isXFirst) return items;
+    if (!isXFirst(mapping)) return items;
     const result = items.slice();
     for (let y = 0; y < counts.y; y++) for (let x = 0; x < counts.x; x++) result[y * counts.x + x] = items[x * counts.y + y]!;
     return result;
@@ -132,12 +145,11 @@ function transposed(items: Float32Array | Float64Array, mapping: Mapping, { coun
 function cellsOf(layout: Layout, dtype: string | null, items: Items): (number: number) => string {
     const base = baseOf(layout);
     const length = layout.size / base.size;
-    const parts = base.kind === "complex" ? 2 : base.kind === "void" ? base.size : 1;
     const all = items as ArrayLike<unknown>;
     const unit = dtype?.match(/\[(\d*)(\w+)\]/);
     const part = (at: number): string => {
         if (base.kind === "complex") return text(base, [all[at * 2], all[at * 2 + 1]]);
-        if (base.kind === "void") return text(base, Uint8Array.from({ length: Math.min(base.size, MOST_PARTS) }, (_, byte) => Number(all[at * parts + byte])));
+        if (base.kind === "void") return text(base, Uint8Array.from({ length: Math.min(base.size, MOST_PARTS) }, (_, byte) => Number(all[at * base.size + byte])));
         return base.kind === "datetime" && unit && !unit[1] ? date(all[at] as bigint, unit[2]!) : text(base, all[at]);
     };
     if (layout.kind !== "subarray") return part;
@@ -180,15 +192,13 @@ function shortened(text: string): string {
     return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }
 
-/** The shortest text that is this float and no other of its size. */
+/** A short text that is this float and no other of its size: the shortest, if it has more than 16 bits. */
 function float(value: number, size: number): string {
-    // Of float16, all have at most 5 digits.
     if (!Number.isFinite(value) || size > 4) return String(value);
-    for (let digits = size === 2 ? 4 : 6; digits < 9; digits++) {
-        const short = Number(value.toPrecision(digits));
-        if (Math.fround(short) === value || (size === 2 && digits === 5)) return String(short);
-    }
-    return String(Number(value.toPrecision(9)));
+    const rounded = (digits: number) => Number(value.toPrecision(digits));
+    // 5 digits tell each float16 from the others.
+    if (size === 2) return String(rounded(5));
+    return String([6, 7, 8].map(rounded).find((short) => Math.fround(short) === value) ?? rounded(9));
 }
 
 /** The milliseconds of the units of datetimes, each as a fraction. */

@@ -1,14 +1,14 @@
 // The table: only the items of one page are read.
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useState } from "react";
 import { type B2ndArray } from "../js/index.js";
 import { Failure } from "./parts.js";
-import { fieldsOf, planeOf, readCells, wholeRange, type Mapping, type Range } from "./plane.js";
+import { everyItem, fieldsOf, readCells, wholeRange, type Mapping, type Range } from "./plane.js";
 
 const ROWS = 100;
 const COLUMNS = 20;
 
 export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
-    const fields = useMemo(() => fieldsOf(array), [array]);
+    const fields = fieldsOf(array);
     // One dimension goes down the page.
     const isList = !mapping.includes("y");
     const length = { x: wholeRange(array, mapping, "x")[1], y: wholeRange(array, mapping, "y")[1] };
@@ -22,9 +22,8 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
     useEffect(() => {
         const aborter = new AbortController();
         const ranges = isList ? { x: rows, y: [0, 1] as const } : { x: columns, y: rows };
-        const plane = { ...planeOf(array, mapping, ranges, Infinity), steps: { x: 1, y: 1 } };
         setError(null);
-        readCells(array, mapping, plane, { signal: aborter.signal })
+        readCells(array, mapping, everyItem(ranges), { signal: aborter.signal })
             .then((cells) => aborter.signal.aborted || setShown({ cells, rows, columns }))
             .catch((error: unknown) => aborter.signal.aborted || setError(error));
         return () => aborter.abort();
