@@ -164,7 +164,7 @@ impl ReadAt for KnownRanges {
         let clamped = ranges.iter().map(|range| range.start.min(self.size)..range.end.min(self.size));
         let unknown: Vec<_> =
             clamped.filter(|range| !range.is_empty()).flat_map(|range| gaps(&known, range)).collect();
-        if unknown.is_empty() { Ok(()) } else { Err(io::Error::other(Error::unknown(unknown))) }
+        if unknown.is_empty() { Ok(()) } else { Err(Error::unknown(unknown).into()) }
     }
 }
 
