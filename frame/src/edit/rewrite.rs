@@ -28,14 +28,14 @@ use crate::source::ReadAt;
 /// | a [lost type size](crate::FindingCode::LostTypesize) | writes the item size of the dtype |
 /// | a header of C-Blosc2 2.0 beta 2 to 5 (`9d`) | writes header and trailer of the present generation (`9e`) |
 /// | sparse or contiguous | converts to the [given frame type](Self::sparse); this also works for frames without an array |
-/// | bytes that belong to [no chunk](Frame::unowned_bytes) | leaves them out, so the new frame is shorter |
+/// | bytes that belong to [no chunk](Frame::unowned_bytes) | leaves them out, so the new frame is shorter; this needs the feature `decompress` if the chunk index is compressed |
 ///
 /// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
-/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if the shape or dtype
-/// changes, the vlmetalayers that python-blosc2 has computed from the items
+/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if the
+/// shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
 /// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
 /// need the feature `decompress`, they are removed. A rewrite to another path leaves them out. Array data is not

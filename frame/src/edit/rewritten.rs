@@ -14,7 +14,7 @@ use crate::code::{CheckDepth, FindingCode, Severity};
 use crate::edit::change::{check_dtype, check_shape, no_array, wrong_dtype};
 use crate::edit::new_trailer::changes_items;
 use crate::edit::table_column::refuse_column;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::valid_geometry;
 use crate::header::fields::{Generation, HeaderField};
@@ -72,7 +72,7 @@ impl Rewritten {
         let was_sparse = frame.header().is_sparse();
         let is_sparse_now = is_sparse.unwrap_or(was_sparse);
         // The chunk index of an older generation is not read, so its holes are not known.
-        let has_holes = !was_sparse && is_present && frame.unowned_bytes()? > 0;
+        let has_holes = !was_sparse && is_present && has_known_holes(frame)?;
         let (body, body_len) = match Some(is_sparse_now).filter(|&to| to != was_sparse || has_holes) {
             None => {
                 let (start, end) = (frame.header().header_len as u64, old_trailer.offset());
@@ -114,6 +114,15 @@ impl Rewritten {
         let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
         Ok(Self { header: header.ok_or_else(too_large)?, body, trailer })
+    }
+}
+
+/// Whether bytes of the frame belong to no chunk. If this build cannot decompress the chunk index, holes are not known, and
+/// all bytes are copied.
+fn has_known_holes<R: ReadAt>(frame: &Frame<R>) -> Result<bool, Error> {
+    match frame.unowned_bytes() {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
+        unowned => Ok(unowned? > 0),
     }
 }
 

@@ -162,6 +162,18 @@ fn rewrite_leaves_out_the_hole_of_a_deleted_chunk() {
     }
 }
 
+/// The index of this frame is compressed. So it is not known whether the frame has holes.
+#[cfg(not(feature = "decompress"))]
+#[test]
+fn rewrite_copies_all_bytes_of_a_frame_whose_index_it_cannot_decompress() {
+    let folder = Folder::new();
+    let (old, new) = (data().join("geometry/d4_U2.b2nd"), folder.path("new"));
+    let error = Frame::open(&old).unwrap().unowned_bytes().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    Rewrite::new(&old, &new).apply().unwrap();
+    assert_eq!(fs::read(&new).unwrap(), fs::read(&old).unwrap());
+}
+
 #[test]
 fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
     let Some((corpus, entries)) = corpus() else { return };
