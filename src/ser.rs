@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
-use crate::layout::{Encoding, Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
+use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayoutError, may_be_meta};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
 use crate::wire::{FixedInt, Slots, Writer};
 
@@ -231,7 +231,6 @@ impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
             written: self.written,
             layout,
             given: layout,
-            version: 0,
             next: 0,
             ndim: 0,
             next_field: NextField::Entry,
@@ -263,7 +262,7 @@ impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUS
     fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
         // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
         // serde passes the names of the fields one by one, so they are compared later.
-        if name == META_NAME && len == META_FIELDS.len() {
+        if may_be_meta(name, len) {
             let next_field = NextField::MetaLayout(self.layout);
             return Ok(SerializeMetalayer { next_field, ..self.entries(Layout::B2nd) });
         }
@@ -291,7 +290,6 @@ pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
     /// also those that its layout lacks.
     given: Layout,
-    version: u8,
     /// The position of the next entry in `given`; [`FAILED`] after an error, even if the `Serialize` of the value ignores
     /// the error.
     next: u8,
@@ -326,16 +324,11 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         let writer = &mut self.writer;
         match entry.encoding() {
             _ if !self.layout.has(entry) => {}
-            // What comes before `ndim` is written together with `ndim`, because the buffer of `to_vec` depends on it.
-            Encoding::Fixint if entry == Entry::Version => self.version = fixint(value)?,
-            Encoding::Fixint => writer.fixint(fixint(value)?),
+            Encoding::Fixint if entry == Entry::Version => writer.version(integer(value)?)?,
+            Encoding::Fixint => writer.fixint(integer(value)?)?,
             Encoding::Ndim => {
-                let ndim = fixint(value)?;
-                if usize::from(ndim) > MAX_NDIM {
-                    return Err(out_of_range(u128::from(ndim)));
-                }
-                self.ndim = ndim;
-                writer.start(self.layout, self.version, ndim);
+                self.ndim = integer(value)?;
+                writer.start(self.layout, self.ndim)?;
             }
             Encoding::Int64s => {
                 let slots = writer.vector::<i64>(self.ndim);
@@ -413,7 +406,7 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         value: &T,
         asked: Option<Layout>,
     ) -> Result<(), Error> {
-        if key != "layout" {
+        if key != META_LAYOUT {
             return Err(wrong_meta_fields());
         }
         let value = value.serialize(LayoutSerializer)?;
@@ -434,15 +427,15 @@ impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> 
 
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
-        if let NextField::MetaLayout(asked) = self.next_field {
-            return self.meta_layout(key, value, asked);
-        }
+        let checked = match self.next_field {
+            NextField::MetaLayout(asked) => self.meta_layout(key, value, asked),
+            _ => self.check_name(key).and_then(|()| self.element(value)),
+        };
         // Records the failure, because a `Serialize` may ignore the error and continue.
-        if let Err(error) = self.check_name(key) {
+        if checked.is_err() {
             self.next = FAILED;
-            return Err(error);
         }
-        self.element(value)
+        checked
     }
 
     #[inline(always)]
@@ -479,14 +472,6 @@ fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
     value.serialize(IntegerSerializer(PhantomData))
 }
 
-/// A positive fixint: 0 to 127.
-#[inline]
-fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
-    // The positive fixints are exactly the values of an `i8` that are not negative.
-    let value: i8 = integer(value)?;
-    u8::try_from(value).map_err(|_| out_of_range(i128::from(value)))
-}
-
 /// An integer type with a checked conversion from every other integer type.
 trait Width:
     TryFrom<i8>
@@ -502,7 +487,7 @@ trait Width:
 {
 }
 
-impl Width for i8 {}
+impl Width for u8 {}
 impl Width for i32 {}
 impl Width for i64 {}
 
@@ -676,9 +661,9 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        match core::str::from_utf8(bytes) {
+        match TextFault::check_text(bytes) {
             Ok(text) => self.serialize_str(text),
-            Err(_) => Err(TextFault::find(bytes).error()),
+            Err(fault) => Err(fault.error()),
         }
     }
 
