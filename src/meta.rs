@@ -225,7 +225,7 @@ impl Meta {
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
         check_fixint(version).map_err(|error| error.in_entry(Entry::Version))?;
         check_fixint(dtype_format).map_err(|error| error.in_entry(Entry::DtypeFormat))?;
-        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
+        check_dtype(dtype.as_bytes()).map_err(|error| error.in_entry(Entry::Dtype))?;
         let shapes = OwnedShapes::from_shapes(ndim, shapes);
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
@@ -424,7 +424,7 @@ impl Meta {
         if !self.layout.has(Entry::Dtype) {
             return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
         }
-        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
+        check_dtype(dtype.as_bytes()).map_err(|error| error.in_entry(Entry::Dtype))?;
         self.dtype = dtype.into();
         Ok(self)
     }

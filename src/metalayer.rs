@@ -70,8 +70,8 @@ impl<'de> Metalayer<'de> {
     /// an error.
     pub(crate) fn read_with_text(reader: Reader<'de>, must_end: bool) -> Result<(Self, &'de str), Error> {
         let metalayer = Self::read(reader)?;
-        let text = metalayer.dtype.or_else(TextFault::check_text).map_err(|fault| {
-            let error = metalayer.place(Entry::Dtype).add_to(fault.error());
+        let text = metalayer.dtype.map_err(|bytes| {
+            let error = metalayer.place(Entry::Dtype).add_to(TextFault::not_utf8(bytes).error());
             error.of_version(metalayer.version)
         })?;
         if must_end {

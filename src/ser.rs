@@ -20,7 +20,7 @@ use serde::ser::SerializeStruct;
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
 use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayoutError, may_be_meta};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
-use crate::wire::{FixedInt, Slots, Writer};
+use crate::wire::{FixedInt, Slots, Writer, check_dtype};
 
 /// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
@@ -661,9 +661,10 @@ impl serde::Serializer for TextSerializer<'_> {
 
     #[inline]
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
-        match TextFault::check_text(bytes) {
+        match core::str::from_utf8(bytes) {
             Ok(text) => self.serialize_str(text),
-            Err(fault) => Err(fault.error()),
+            // A NUL is found first, as when a dtype is read.
+            Err(_) => check_dtype(bytes).and_then(|()| Err(TextFault::not_utf8(bytes).error())),
         }
     }
 

@@ -324,10 +324,10 @@ pub(crate) fn check_ndim(count: usize) -> Result<u8, Error> {
     }
 }
 
-/// Checks that a text can be `dtype`.
+/// Checks that bytes can be `dtype`, if they are UTF-8.
 #[inline]
-pub(crate) fn check_dtype(text: &str) -> Result<(), Error> {
-    TextFault::check_piece(0, text.as_bytes()).map_err(TextFault::error)
+pub(crate) fn check_dtype(text: &[u8]) -> Result<(), Error> {
+    TextFault::check_piece(0, text).map_err(TextFault::error)
 }
 
 /// Writes the values of a metalayer one after another, and checks them. Bytes that do not fit the buffer are counted and dropped, so an
@@ -458,7 +458,7 @@ impl<'s> Writer<'s> {
     /// Writes `dtype`. Fails if the text cannot be a dtype.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Error> {
-        check_dtype(text)?;
+        check_dtype(text.as_bytes())?;
         let room = self.advance(STR32_HEADER + text.len());
         if let Some((header, slot)) = room.and_then(<[u8]>::split_first_chunk_mut) {
             *header = str32_header(text.len());

@@ -114,6 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn takes_by_name_finds_a_field_for_each_entry_or_rejects_the_struct() {
         let by_name = Ok(true);
         let in_order = Ok(false);

@@ -112,7 +112,7 @@ impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for Text<'de> {
 
 #[inline]
 fn utf8(text: Text<'_>, place: Place) -> Result<&str, Error> {
-    text.or_else(TextFault::check_text).map_err(|fault| place.add_to(fault.error()))
+    text.map_err(|bytes| place.add_to(TextFault::not_utf8(bytes).error()))
 }
 
 impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> Value<'de, ORDINARY>

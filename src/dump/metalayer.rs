@@ -115,7 +115,7 @@ impl Walk<'_, '_> {
         let text = self
             .input
             .text()
-            .and_then(|text| text.or_else(TextFault::check_text).map_err(|fault| start.text_error(fault)));
+            .and_then(|text| text.map_err(|bytes| start.text_error(TextFault::not_utf8(bytes))));
         let length = in_entry(entry, text)?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;

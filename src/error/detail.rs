@@ -105,32 +105,35 @@ impl TextFault {
         if length <= MAX_DTYPE_LEN { Ok(()) } else { Err(Self::TooLong { length }) }
     }
 
-    /// Checks a piece of a dtype, which begins at the offset `start` of the dtype, or a whole dtype. Only
-    /// [`check_text`](Self::check_text) checks whether it is UTF-8.
+    /// Checks a piece of a dtype, which begins at the offset `start` of the dtype, or a whole dtype. Does not check whether
+    /// it is UTF-8.
     // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
     #[inline]
     pub(crate) fn check_piece(start: usize, piece: &[u8]) -> Result<(), Self> {
         if piece.contains(&0) {
-            Self::check_nul(start, piece)?;
+            Err(Self::with_nul(start, piece))
+        } else {
+            Self::check_length(start + piece.len())
         }
-        Self::check_length(start + piece.len())
     }
 
-    /// Fails if the piece has a NUL within the largest length. A NUL after this length is not the first fault of the
-    /// dtype. So the first fault is the same for a whole dtype and for its pieces.
+    /// The first fault of the dtype, if this piece has a NUL. A NUL after the largest length is not the first fault. So the
+    /// first fault is the same for a whole dtype and for its pieces.
     #[cold]
-    fn check_nul(start: usize, piece: &[u8]) -> Result<(), Self> {
-        match piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start)).position(|&byte| byte == 0) {
-            Some(at) => Err(Self::Nul { at: start + at }),
-            None => Ok(()),
+    fn with_nul(start: usize, piece: &[u8]) -> Self {
+        let fits = piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start));
+        match fits.enumerate().find(|&(_, &byte)| byte == 0) {
+            Some((at, _)) => Self::Nul { at: start + at },
+            None => Self::TooLong { length: start + piece.len() },
         }
     }
 
-    /// Checks bytes, and returns them as the text of a dtype.
-    // A NUL comes first: without one, a type that takes bytes can have a dtype that is not UTF-8.
-    pub(crate) fn check_text(bytes: &[u8]) -> Result<&str, Self> {
-        Self::check_piece(0, bytes)?;
-        core::str::from_utf8(bytes).map_err(|error| Self::NotUtf8 { at: error.valid_up_to() })
+    /// The fault of bytes that are not UTF-8.
+    // A function of the bytes, not of their `Utf8Error`: a reader that keeps this error is slower.
+    #[cold]
+    pub(crate) fn not_utf8(bytes: &[u8]) -> Self {
+        let valid = core::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        Self::NotUtf8 { at: valid }
     }
 
     /// The offset of the invalid byte in a str32. The length is invalid if the text is too long.
