@@ -532,9 +532,8 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads a metalayer of any layout and with any dimensions. Fails if the metalayer is invalid, or if bytes follow it.
-// This is the general way, for a metalayer that `Metalayer::ordinary` does not read. The function is not inlined, so
-// the code of the fast way stays small.
+/// Reads a metalayer that need not be *ordinary*. Fails if it is invalid, or if bytes follow it.
+// Not inlined, so the code for ordinary metalayers stays small.
 #[cold]
 #[inline(never)]
 fn read_any(bytes: &[u8]) -> Result<Meta, Error> {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!                                                         ┌─▶ IntegerSerializer ─┐
-//! value ─▶ MetalayerSerializer ─▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
+//! value ─▶ Serializer ──────────▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
@@ -90,8 +90,9 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// ```
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-    let mut length = 0;
-    value.serialize(MetalayerSerializer::<true>::new(Writer::new(&mut *buffer), &mut length))?;
+    let mut serializer = Serializer::new(buffer);
+    value.serialize(&mut serializer)?;
+    let length = serializer.offset();
     Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
@@ -126,7 +127,11 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut length = 0;
-    value.serialize(MetalayerSerializer::<false>::new(Writer::new(&mut []), &mut length))?;
+    value.serialize(MeasuringSerializer {
+        writer: Writer::new(&mut []),
+        length: &mut length,
+        layout: None,
+    })?;
     Ok(length)
 }
 
@@ -174,10 +179,7 @@ fn allocated<T: Serialize + ?Sized>(
 ) -> Result<(Box<[u8]>, usize), Error> {
     let (mut bytes, mut length) = (Box::default(), 0);
     let writer = Writer::allocating(&mut bytes, dtype_room);
-    value.serialize(MetalayerSerializer::<false> {
-        layout,
-        ..MetalayerSerializer::new(writer, &mut length)
-    })?;
+    value.serialize(MeasuringSerializer { writer, length: &mut length, layout })?;
     Ok((bytes, length))
 }
 
@@ -198,86 +200,154 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
-struct MetalayerSerializer<'s, const MUST_FIT: bool> {
-    writer: Writer<'s>,
-    /// Increased by the length of the metalayer when it is complete.
-    written: &'s mut usize,
+/// A serde serializer that writes metalayers into a buffer.
+///
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
+/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
+/// each entry accepts.
+///
+/// ```
+/// use b2nd_serde::{Layout, Serializer};
+/// use serde::Serialize;
+///
+/// let mut buffer = [0; 100];
+/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
+/// let length = serializer.offset();
+/// assert_eq!((length, buffer[0]), (34, 0x96));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Serializer<'a> {
+    buffer: &'a mut [u8],
+    position: usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
-impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
+impl<'a> Serializer<'a> {
+    /// A serializer that writes to the front of a buffer.
+    #[must_use]
     #[inline]
-    fn new(writer: Writer<'s>, written: &'s mut usize) -> Self {
-        Self { writer, written, layout: None }
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self { buffer, position: 0, layout: None }
     }
 
-    /// The layout of a value with this number of entries.
-    #[inline(always)]
-    fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
-        match self.layout {
-            None => Layout::of_entries(gives).ok_or_else(|| LayoutFault::NoLayout { gives }.error()),
-            Some(layout) if layout.entries().len() == gives => Ok(layout),
-            Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
-        }
+    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
+    /// value with another number of entries is an error, and so is a `Meta` of another layout.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Serializer};
+    /// use serde::Serialize;
+    ///
+    /// let mut buffer = [0; 100];
+    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
+    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
+    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
+    /// ```
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
     }
 
-    /// Starts a metalayer of this layout.
+    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
+    ///
+    /// A metalayer that could not be written does not count.
+    #[must_use]
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.position
+    }
+
+    /// Starts the next metalayer at the current position of the buffer.
     #[inline(always)]
-    fn entries(self, layout: Layout) -> SerializeMetalayer<'s, MUST_FIT> {
-        SerializeMetalayer {
-            writer: self.writer,
-            written: self.written,
-            layout,
-            given: layout,
-            next: 0,
-            ndim: 0,
-            next_field: NextField::Entry,
-        }
+    fn start(&mut self, layout: Layout) -> SerializeMetalayer<'_, true> {
+        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
+        SerializeMetalayer::new(layout, Writer::new(buffer), &mut self.position)
     }
 }
 
-impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUST_FIT> {
-    serializer_types! { (), Error, elements: SerializeMetalayer<'s, MUST_FIT>, fields: SerializeMetalayer<'s, MUST_FIT> }
+/// A serializer for one metalayer, which may be longer than the buffer of the writer.
+// A type of its own, not a flag of `Serializer`: otherwise `to_vec` and `to_slice` would share the code that serializes a
+// type, and it would be inlined into neither.
+struct MeasuringSerializer<'s> {
+    writer: Writer<'s>,
+    /// Increased by the length of the metalayer when it is complete.
+    length: &'s mut usize,
+    /// The requested layout. If it is `None`, the number of entries selects the layout.
+    layout: Option<Layout>,
+}
 
+impl<'s> MeasuringSerializer<'s> {
     #[inline(always)]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        match (len, self.layout) {
-            (Some(len), _) => self.serialize_tuple(len),
-            // The length of the sequence is not known. The layout determines how many entries there must be, and `end`
-            // checks this.
-            (None, Some(layout)) => Ok(self.entries(layout)),
-            (None, None) => Err(LayoutFault::UnknownCount.error()),
+    fn start(self, layout: Layout) -> SerializeMetalayer<'s, false> {
+        SerializeMetalayer::new(layout, self.writer, self.length)
+    }
+}
+
+/// Implements [`serde::Serializer`] for a type with a method `start`, which starts a metalayer.
+macro_rules! metalayer_serializer {
+    ($serializer:ty => $metalayer:ty) => {
+        impl<'s> serde::Serializer for $serializer {
+            serializer_types! { (), Error, elements: $metalayer, fields: $metalayer }
+
+            #[inline(always)]
+            fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+                match (len, self.layout) {
+                    (Some(len), _) => self.serialize_tuple(len),
+                    // The length of the sequence is not known. The layout determines how many entries there must be, and
+                    // `end` checks this.
+                    (None, Some(layout)) => Ok(self.start(layout)),
+                    (None, None) => Err(LayoutFault::UnknownCount.error()),
+                }
+            }
+
+            #[inline(always)]
+            fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+                let layout = layout_of(len, self.layout)?;
+                Ok(self.start(layout))
+            }
+
+            #[inline(always)]
+            fn serialize_struct(
+                self,
+                name: &'static str,
+                len: usize,
+            ) -> Result<Self::SerializeStruct, Error> {
+                // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every
+                // layout. serde passes the names of the fields one by one, so they are compared later.
+                if may_be_meta(name, len) {
+                    let next_field = NextField::MetaLayout(self.layout);
+                    return Ok(SerializeMetalayer { next_field, ..self.start(Layout::B2nd) });
+                }
+                self.serialize_tuple(len)
+            }
+
+            serialize_through! { some newtype tuple_struct }
+
+            serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
         }
+    };
+}
+
+metalayer_serializer! { &'s mut Serializer<'_> => SerializeMetalayer<'s, true> }
+metalayer_serializer! { MeasuringSerializer<'s> => SerializeMetalayer<'s, false> }
+
+/// The layout of a value with this number of entries.
+#[inline(always)]
+fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
+    match requested {
+        None => Layout::of_entries(gives).ok_or_else(|| LayoutFault::NoLayout { gives }.error()),
+        Some(layout) if layout.entries().len() == gives => Ok(layout),
+        Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
     }
-
-    #[inline(always)]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        let layout = self.layout_of(len)?;
-        Ok(self.entries(layout))
-    }
-
-    #[inline(always)]
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
-        // serde passes the names of the fields one by one, so they are compared later.
-        if may_be_meta(name, len) {
-            let next_field = NextField::MetaLayout(self.layout);
-            return Ok(SerializeMetalayer { next_field, ..self.entries(Layout::B2nd) });
-        }
-        self.serialize_tuple(len)
-    }
-
-    serialize_through! { some newtype tuple_struct }
-
-    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }
 
 /// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
-/// A metalayer that is being written, entry by entry.
+/// A metalayer that is being written, entry by entry. If it `MUST_FIT` the buffer, it is an error if it does not.
 // The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
 // of names and the matches over entries, because it knows the entry of each field.
 #[derive(Debug)]
@@ -297,7 +367,12 @@ pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     next_field: NextField,
 }
 
-impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
+impl<'s, const MUST_FIT: bool> SerializeMetalayer<'s, MUST_FIT> {
+    #[inline(always)]
+    fn new(layout: Layout, writer: Writer<'s>, written: &'s mut usize) -> Self {
+        Self { writer, written, layout, given: layout, next: 0, ndim: 0, next_field: NextField::Entry }
+    }
+
     #[inline(always)]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.given.entry(self.next) else {
@@ -678,96 +753,4 @@ impl serde::Serializer for TextSerializer<'_> {
     serialize_through! { some newtype }
 
     serialize_rejects! { unsupported: integers bool floats char none unit variants_with_content sequences map structs }
-}
-
-/// A serde serializer that writes metalayers into a buffer.
-///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
-/// each entry accepts.
-///
-/// ```
-/// use b2nd_serde::{Layout, Serializer};
-/// use serde::Serialize;
-///
-/// let mut buffer = [0; 100];
-/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
-/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
-/// let length = serializer.offset();
-/// assert_eq!((length, buffer[0]), (34, 0x96));
-/// # Ok::<(), b2nd_serde::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Serializer<'a> {
-    buffer: &'a mut [u8],
-    position: usize,
-    /// The requested layout. If it is `None`, the number of entries selects the layout.
-    layout: Option<Layout>,
-}
-
-impl<'a> Serializer<'a> {
-    /// A serializer that writes to the front of a buffer.
-    #[must_use]
-    #[inline]
-    pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, position: 0, layout: None }
-    }
-
-    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
-    /// value with another number of entries is an error, and so is a `Meta` of another layout.
-    ///
-    /// ```
-    /// use b2nd_serde::{Layout, Serializer};
-    /// use serde::Serialize;
-    ///
-    /// let mut buffer = [0; 100];
-    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
-    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
-    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
-    /// ```
-    #[must_use]
-    pub fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = Some(layout);
-        self
-    }
-
-    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
-    ///
-    /// A metalayer that could not be written does not count.
-    #[must_use]
-    #[inline]
-    pub fn offset(&self) -> usize {
-        self.position
-    }
-
-    /// The serializer for the next metalayer, which begins at the current position of the buffer.
-    #[inline]
-    fn start(&mut self) -> MetalayerSerializer<'_, true> {
-        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
-        let (layout, writer) = (self.layout, Writer::new(buffer));
-        MetalayerSerializer { layout, ..MetalayerSerializer::new(writer, &mut self.position) }
-    }
-}
-
-impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    serializer_types! { (), Error, elements: SerializeMetalayer<'s, true>, fields: SerializeMetalayer<'s, true> }
-
-    #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        self.start().serialize_seq(len)
-    }
-
-    #[inline]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        self.start().serialize_tuple(len)
-    }
-
-    #[inline]
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        self.start().serialize_struct(name, len)
-    }
-
-    serialize_through! { some newtype tuple_struct }
-
-    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }

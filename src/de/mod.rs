@@ -5,11 +5,15 @@
 //! bytes ─▶ Deserializer ─▶ Metalayer ─▶ EntryAccess ─▶ ValueDeserializer ─▶ visitor of an entry
 //! ```
 //!
-//! The code after `Metalayer` is compiled twice. The copy for *ordinary* metalayers (valid, of the current layout, without
-//! a negative dimension) is inlined into the code that reads the Rust type, if that type takes the entries in order. The
-//! other copy is for every metalayer and type.
+//! The code after `Deserializer` is compiled twice. The copy for *ordinary* metalayers (see [`Metalayer::ordinary`]) is
+//! inlined into the code that reads the Rust type, if that type takes the entries in order. The other copy is for every
+//! metalayer and type.
 //!
-//! A `Meta` gets the bytes of the metalayer instead of its entries (see `meta.rs`).
+//! A `Meta` needs no visitors of entries:
+//!
+//! ```text
+//! bytes ─▶ Deserializer ─▶ visitor of a Meta ─▶ Metalayer ─▶ Meta
+//! ```
 
 mod names;
 mod value;
