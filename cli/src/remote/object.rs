@@ -87,24 +87,8 @@ pub(crate) struct Object {
 struct Windows {
     /// The bytes of the last request.
     last: Window,
-    /// The bytes that were read ahead, in the order of their offsets. A window is emptied when its last byte is read, so
-    /// that the bytes of a wave are not in memory twice.
+    /// The bytes that were read ahead, in the order of their offsets.
     ahead: Vec<Window>,
-}
-
-impl Windows {
-    /// Reads bytes that were read ahead, and counts their number; `None` if byte `offset` was not.
-    fn read_ahead(&mut self, out: &mut [u8], offset: u64) -> Option<usize> {
-        let before = self.ahead.partition_point(|window| window.start <= offset).checked_sub(1)?;
-        let window = self.ahead.get_mut(before)?;
-        let bytes = window.from(offset)?;
-        let length = bytes.len().min(out.len());
-        out.get_mut(..length)?.copy_from_slice(bytes.get(..length)?);
-        if length == bytes.len() {
-            window.bytes = Vec::new();
-        }
-        Some(length)
-    }
 }
 
 fn is_missing(problem: &Problem) -> bool {
@@ -227,10 +211,11 @@ impl ReadAt for Object {
             return bytes.read(out);
         }
         self.with_windows(|windows| {
-            if let Some(length) = windows.read_ahead(out, offset) {
-                return Ok(length);
+            let Windows { last, ahead } = windows;
+            let before = ahead.partition_point(|window| window.start <= offset).checked_sub(1);
+            if let Some(mut bytes) = before.and_then(|number| ahead.get(number)?.from(offset)) {
+                return bytes.read(out);
             }
-            let last = &mut windows.last;
             if last.from(offset).is_none() {
                 // If the reads are sequential, each request is twice as long as the last one. After a jump, a request
                 // is short, because few of the bytes that follow are expected to be needed.
@@ -241,8 +226,9 @@ impl ReadAt for Object {
                 // At the end of the object, the request also covers bytes before `offset`, because the chunk index is
                 // there: it precedes the trailer.
                 let start = offset.min(end.saturating_sub(MIN_LEN));
-                let bytes = self.request_all(&[(None, start..end)]).map_err(io::Error::other)?.pop();
-                *last = Window { start, bytes: bytes.unwrap_or_default() };
+                let request = self.request(None, start..end);
+                let bytes = self.url.bucket.wait_for(request).flatten().map_err(io::Error::other)?;
+                *last = Window { start, bytes };
             }
             last.from(offset).unwrap_or_default().read(out)
         })
@@ -318,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn read_ahead_keeps_the_bytes_of_each_thread_until_they_are_read() {
+    fn read_ahead_of_a_thread_keeps_the_bytes_of_the_others() {
         let (url, requests) = served();
         let object = open(Path::new(&url)).unwrap();
         let both = Barrier::new(2);
@@ -339,7 +325,5 @@ mod tests {
         });
         // One to open the object, and one for each of the four ranges.
         assert_eq!(requests.load(Ordering::SeqCst), 5);
-        let kept = lock(&object.windows);
-        assert!(kept.values().flat_map(|windows| &windows.ahead).all(|window| window.bytes.capacity() == 0));
     }
 }
