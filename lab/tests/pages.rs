@@ -1,6 +1,7 @@
 //! The pages agree with the examples, the tests, the runs and the files that they mention.
 
 use std::fs;
+use std::path::Path;
 
 use b2nd_lab::root;
 
@@ -43,6 +44,36 @@ fn each_promise_of_a_readme_has_a_test() {
     }
 }
 
+/// The text of all Rust files in a folder and the folders below it.
+fn sources(folder: &Path) -> String {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let is_rust = |path: &Path| path.extension().is_some_and(|extension| extension == "rs");
+    paths
+        .map(|path| match path {
+            folder if folder.is_dir() => sources(&folder),
+            file if is_rust(&file) => fs::read_to_string(file).unwrap(),
+            _ => String::new(),
+        })
+        .collect()
+}
+
+/// A name of at least four words in SECURITY.md is the name of a test.
+#[test]
+fn each_test_that_the_page_on_security_names_exists() {
+    let folders = ["tests", "zstd/tests", "chunk/tests", "frame/tests", "cli/tests", "lab/interop"];
+    let tests: String = folders.iter().map(|folder| sources(&root().join(folder))).collect();
+    let page = page("SECURITY.md");
+    let is_name = |text: &&str| {
+        text.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
+            && text.split('_').count() >= 4
+    };
+    let names: Vec<_> = page.split('`').filter(is_name).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}()")), "there is no test {name}");
+    }
+}
+
 #[test]
 fn the_page_of_the_laboratory_has_each_run() {
     let script = page("lab/run");
@@ -67,7 +98,19 @@ fn the_page_of_the_laboratory_has_each_run() {
 /// Each link of a page to another page or file must lead to a file that exists.
 #[test]
 fn each_link_of_a_page_leads_to_a_file() {
-    let folders = [".", "docs", "docs/upstream", "frame", "cli", "lab", "lab/results", "tests/vectors"];
+    let folders = [
+        ".",
+        "docs",
+        "docs/upstream",
+        "zstd",
+        "chunk",
+        "frame",
+        "cli",
+        "web",
+        "lab",
+        "lab/results",
+        "tests/vectors",
+    ];
     let mut links = 0;
     for folder in folders {
         for file in fs::read_dir(root().join(folder)).unwrap() {
