@@ -33,7 +33,7 @@ def padded(array):
     """The array with zeros as the padding of structs, which NumPy does not always copy."""
     if array.dtype.names is None:
         return array
-    new = np.zeros_like(array)
+    new = np.zeros(array.shape, array.dtype)
     for name in array.dtype.names:
         new[name] = padded(array[name])
     return new
