@@ -142,7 +142,8 @@ impl Bucket {
             // Even a refusal shows that the server works.
             self.failures.store(0, Ordering::Relaxed);
         }
-        self.service.problem(&self.root, error)
+        let (code, message) = self.service.explain(&self.root, error);
+        Problem::new(code, message)
     }
 }
 

@@ -121,14 +121,8 @@ impl Service {
         })
     }
 
-    /// A failed request, in the words of this command. `root` is the URL of the bucket.
-    pub(super) fn problem(self, root: &str, error: &Error) -> Problem {
-        let (code, message) = self.explain(root, error);
-        Problem::new(code, message)
-    }
-
-    /// The code and the message of [`problem`](Self::problem).
-    fn explain(self, root: &str, error: &Error) -> (&'static str, String) {
+    /// The code and the message for a failed request. `root` is the URL of the bucket.
+    pub(super) fn explain(self, root: &str, error: &Error) -> (&'static str, String) {
         match (unusable(error), http_error(error)) {
             (Some(Unusable::Refused { status, code }), _) => self.refused(root, *status, code),
             (Some(Unusable::Redirected), _) => ("invalid-input", self.redirected().into()),
