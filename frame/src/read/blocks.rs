@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
-/// The number of bytes of the first read of a chunk: enough for its header and a table of up to 56 blocks.
-pub(crate) const FIRST_READ: u64 = 256;
+/// The number of first bytes of a chunk that are read to check it: enough for its header and a table of up to 56 blocks.
+pub(crate) const CHUNK_START_LEN: u64 = 256;
 
 /// The number of bytes read at a time from a table of blocks that is too long for the first read.
 pub(crate) const PIECE: usize = 1 << 16;

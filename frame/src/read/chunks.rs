@@ -250,11 +250,11 @@ impl<R: ReadAt> Frame<R> {
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
-    /// Reads the first [`Index::FIRST_READ`] bytes of the chunk index. Reads no byte from `end` on, because the index
+    /// Reads the first [`Index::START_LEN`] bytes of the chunk index. Reads no byte from `end` on, because the index
     /// must end at `end` or before.
     pub(crate) fn index_bytes(&self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
-        let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
+        let length = end.saturating_sub(start).min(Index::START_LEN as u64);
         if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
     }
 }

@@ -15,7 +15,7 @@ use crate::opened_file::OpenedFile;
 use crate::source::{ReadAt, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
-const FIRST_READ: u64 = 512;
+const HEADER_READ: u64 = 512;
 
 impl<R> Frame<R> {
     /// The number of stored bytes: the length of the frame, or of all files in the directory of a sparse frame.
@@ -100,12 +100,12 @@ impl Frame {
     /// does not cover the file. The returned frame has the header of `self`, although a writer may have changed the
     /// header in the file since `self` was opened.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
-        if self.header().frame_len >= FIRST_READ {
+        if self.header().frame_len >= HEADER_READ {
             return Ok(None);
         }
-        let file = read_once(&self.reader, 0, FIRST_READ).map_err(|error| self.unreadable(error))?;
+        let file = read_once(&self.reader, 0, HEADER_READ).map_err(|error| self.unreadable(error))?;
         // The buffer is full, so the file may go on after it.
-        if file.len() as u64 == FIRST_READ {
+        if file.len() as u64 == HEADER_READ {
             return Ok(None);
         }
         let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } =
@@ -195,7 +195,7 @@ impl<R: ReadAt> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
-        let prefix = read_once(&reader, offset, FIRST_READ).map_err(Error::reading)?;
+        let prefix = read_once(&reader, offset, HEADER_READ).map_err(Error::reading)?;
         let is_zip = prefix.starts_with(b"PK");
         let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
             // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
@@ -211,7 +211,7 @@ impl<R: ReadAt> Frame<R> {
 /// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame
 /// has at most `limit` bytes.
 pub(crate) fn read(reader: &impl ReadAt, offset: u64, limit: u64, longest: u64) -> Result<Frame<()>, Error> {
-    let prefix = read_once(reader, offset, FIRST_READ.min(limit)).map_err(Error::reading)?;
+    let prefix = read_once(reader, offset, HEADER_READ.min(limit)).map_err(Error::reading)?;
     read_on(prefix, reader, offset, limit, longest)
 }
 

@@ -5,8 +5,8 @@ use crate::header::frame::Frame;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
 
-/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
-const FIRST_READ: usize = 512;
+/// The number of bytes that are read first, enough if it has no long vlmetalayers.
+const TRAILER_READ: usize = 512;
 
 impl<R: ReadAt> Frame<R> {
     /// Reads the trailer with the vlmetalayers.
@@ -32,7 +32,7 @@ impl<R: ReadAt> Frame<R> {
 
     /// Reads the trailer. An error does not tell whether a writer caused it.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
-        let suffix = self.last_bytes(FIRST_READ)?;
+        let suffix = self.last_bytes(TRAILER_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;

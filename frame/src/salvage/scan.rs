@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::index::index_rules::{ChunkSpan, MAX_COMPARED, gaps};
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
-use crate::read::blocks::{FIRST_READ, streams_end};
+use crate::read::blocks::{CHUNK_START_LEN, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
@@ -242,7 +242,7 @@ fn wrong_lengths<R: ReadAt>(
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
         let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
         // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
-        let Ok(Some(first)) = chunks.bytes(&entry, 0, FIRST_READ) else { continue };
+        let Ok(Some(first)) = chunks.bytes(&entry, 0, CHUNK_START_LEN) else { continue };
         let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
         let table = header.header_len + header.table_len().unwrap_or_default();
         let Some(rest) = left.checked_sub(table as u64) else { break };

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::opened_file::FileIdentity;
-use crate::slice::opened::{ChunkLayout, Opened};
+use crate::slice::shared_array::{ChunkLayout, SharedArray};
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
 
@@ -73,7 +73,7 @@ use crate::trailer::frame_trailer::Trailer;
 /// whose times of the last write are too coarse.
 pub struct Array<R = File> {
     frame: Frame<R>,
-    opened: Arc<Opened>,
+    shared: Arc<SharedArray>,
     /// When the file was last written, as it was when the array was opened by its path, or else before the first slice.
     before: OnceLock<Modified>,
 }
@@ -188,8 +188,8 @@ impl<R> Array<R> {
 
     fn of_parts(frame: Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         // The header can be half of an old one and half of a new one.
-        let opened = Opened::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
-        Ok(Self { frame, opened: Arc::new(opened), before: OnceLock::new() })
+        let shared = SharedArray::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
+        Ok(Self { frame, shared: Arc::new(shared), before: OnceLock::new() })
     }
 
     /// The frame of the array.
@@ -220,7 +220,7 @@ impl<R> Array<R> {
     /// ```
     #[must_use]
     pub fn meta(&self) -> Option<&Meta> {
-        match &self.opened.layout {
+        match &self.shared.layout {
             ChunkLayout::Grid(meta) => Some(meta),
             ChunkLayout::Linear { .. } => None,
         }
@@ -229,13 +229,13 @@ impl<R> Array<R> {
     /// The number of items along each dimension.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
-        self.opened.layout.shape()
+        self.shared.layout.shape()
     }
 
     /// The dtype as text; `None` if the layout has no dtype.
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
-        self.opened.layout.dtype()
+        self.shared.layout.dtype()
     }
 
     /// The dtype; `None` if the layout has no dtype.
@@ -253,13 +253,13 @@ impl<R> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
-        self.opened.dtype.clone().map_err(Error::unsupported)
+        self.shared.dtype.clone().map_err(Error::unsupported)
     }
 
     /// The size of an item in bytes.
     #[must_use]
     pub fn item_size(&self) -> usize {
-        self.opened.typesize
+        self.shared.typesize
     }
 
     /// The positions of items, blocks and chunks; `None` if the array is a [super-chunk](Self#super-chunks), whose items
@@ -276,11 +276,11 @@ impl<R> Array<R> {
     /// ```
     #[must_use]
     pub fn geometry(&self) -> Option<&Geometry> {
-        self.meta().map(|_| &self.opened.geometry)
+        self.meta().map(|_| &self.shared.geometry)
     }
 
-    pub(super) fn opened(&self) -> &Arc<Opened> {
-        &self.opened
+    pub(super) fn shared(&self) -> &Arc<SharedArray> {
+        &self.shared
     }
 }
 

@@ -128,8 +128,8 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        let opened = self.array.opened();
-        Selection::new(opened, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
+        let array = self.array.shared();
+        Selection::new(array, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
 

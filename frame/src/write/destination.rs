@@ -237,7 +237,7 @@ impl NewFrame {
             }
         };
         // An error is ignored here, because the new file is complete and already renamed.
-        let _ = sync(folder.opened.as_ref());
+        let _ = sync(folder.handle.as_ref());
         Ok(new)
     }
 }
@@ -318,7 +318,7 @@ struct Folder {
     path: PathBuf,
     /// The open folder, which is synced after the rename. It is opened in advance, because nothing may fail after the
     /// rename.
-    opened: Option<File>,
+    handle: Option<File>,
 }
 
 impl Folder {
@@ -330,8 +330,8 @@ impl Folder {
         is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
         // An error is ignored here, because some systems cannot open a directory, and a process may have no permission
         // to read the directory.
-        let opened = File::open(&path).ok();
-        Ok(Self { path, opened })
+        let handle = File::open(&path).ok();
+        Ok(Self { path, handle })
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) const CACHE_LEN: usize = 1 << 22;
 pub(crate) const SCRATCH_LEN: usize = 1 << 24;
 
 /// An open array, which any number of threads use.
-pub(crate) struct Opened {
+pub(crate) struct SharedArray {
     pub(super) header: Header,
     pub(super) layout: ChunkLayout,
     /// The positions of the items. Without a grid of chunks, it has only the shape: each of its chunks has one item.
@@ -75,7 +75,7 @@ impl ChunkLayout {
     }
 }
 
-impl Opened {
+impl SharedArray {
     /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are Python
     /// objects, or if the header breaks a rule. Without a metalayer of an array, the array may be described in the trailer.
     pub(crate) fn new<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
@@ -89,12 +89,12 @@ impl Opened {
                 "the data of this {kind} {why}: a reader must {action}"
             )));
         }
-        let opened = match kind {
-            ObjectKind::NDArray => frame.array()?.map(|array| Self::grid(frame, &array)),
+        let array = match kind {
+            ObjectKind::NDArray => frame.array()?.map(|header| Self::grid(frame, &header)),
             ObjectKind::SChunk => Some(Self::linear(frame, trailer)),
             _ => None,
         };
-        opened.unwrap_or_else(|| {
+        array.unwrap_or_else(|| {
             Err(Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}")))
         })
     }
