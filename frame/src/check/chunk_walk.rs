@@ -20,12 +20,13 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
-use crate::index::index_rules::{ChunkSpan, MAX_COMPARED};
+use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::Progress;
 use crate::queue::in_order;
 use crate::read::blocks::{CHUNK_START_LEN, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::source::ReadAt;
+use crate::spans::ChunkSpan;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
 /// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With the

@@ -12,9 +12,9 @@ use crate::error::{Error, ErrorKind};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
-use crate::index::index_rules::{ChunkSpan, gaps};
 use crate::read::open::open_chunk_file;
 use crate::source::{ReadAt, read_up_to};
+use crate::spans::gaps;
 
 /// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
 /// entries.
@@ -200,16 +200,15 @@ impl<R: ReadAt> Frame<R> {
         let is_repeated = chunks.is_repeated();
         while let Some(entry) = chunks.next().transpose()? {
             if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
-                let end = start.saturating_add(header.cbytes as u64);
-                spans.push(ChunkSpan { start, end, number: entry.number });
+                spans.push(start..start.saturating_add(header.cbytes as u64));
             }
             if is_repeated {
                 break;
             }
         }
         spans.sort_unstable_by_key(|span| span.start);
-        let start = self.header().header_len as u64;
-        Ok(gaps(&spans, start, chunks.end()).fold(0, |sum: u64, (_, length)| sum.saturating_add(length)))
+        let within = self.header().header_len as u64..chunks.end();
+        Ok(gaps(spans, within).map(|gap| gap.end - gap.start).sum())
     }
 
     fn open_index(&self) -> Result<Index, Error> {

@@ -34,15 +34,17 @@ impl Destination {
     /// A destination that must not exist yet: a file, or the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
+        let ends_with_separator =
+            to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into()));
         // For a link, this is the metadata of the link itself, not of its target, because a link without a target also
         // occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // The folder of the path is none, which `Folder::containing` reports.
+            Err(error) if error.kind() == ErrorKind::NotADirectory && !ends_with_separator => {}
             Err(error) => return Err(Error::io("create", to, error)),
             Ok(_) => return Err(Error::exists(to)),
         }
-        let ends_with_separator =
-            to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into()));
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
@@ -258,6 +260,20 @@ impl Seek for NewFrame {
     }
 }
 
+/// Writes a new file that is not a frame, such as a picture of an array, in the same way: the file gets its name when it is
+/// complete, and replaces nothing.
+pub fn write_new_file<E: From<Error>>(
+    to: &Path,
+    write: impl FnOnce(&File) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut new = Destination::free(to, false)?.begin(true)?;
+    write(new.file())?;
+    // The file can be made again, so it is not synced.
+    new.destination.folder.handle = None;
+    new.rename()?;
+    Ok(())
+}
+
 fn unwritable(to: &Path, error: io::Error) -> Error {
     match error.kind() {
         ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(to),
@@ -324,9 +340,14 @@ struct Folder {
 impl Folder {
     fn containing(file: &Path) -> Result<Self, Error> {
         let path = folder_of(file).to_path_buf();
-        let is_dir = fs::metadata(&path).and_then(|metadata| {
-            if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
-        });
+        let is_dir = match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => Ok(()),
+            Ok(_) => Err(io::Error::new(ErrorKind::NotADirectory, "not a folder")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(io::Error::new(ErrorKind::NotFound, "no such folder"))
+            }
+            Err(error) => Err(error),
+        };
         is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
         // An error is ignored here, because some systems cannot open a directory, and a process may have no permission
         // to read the directory.
