@@ -169,6 +169,11 @@ mod salvage;
 
 mod dump;
 
+mod frame_methods;
+
+#[cfg(feature = "decompress")]
+mod array_methods;
+
 #[cfg(doc)]
 pub mod cookbook;
 

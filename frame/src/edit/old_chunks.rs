@@ -8,6 +8,7 @@ use crate::chunk::hole::{HoleRecord, START};
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
+use crate::read::chunks::Chunks;
 use crate::spans::{gaps, merged};
 
 /// The chunks in the file, before a commit.
@@ -47,7 +48,7 @@ impl OldChunks {
             last_record: record.as_ref().map(|_| chunks_len),
         };
         let mut spans = Vec::new();
-        let mut chunks = frame.chunks()?;
+        let mut chunks = Chunks::open(frame)?;
         while let Some(entry) = chunks.next().transpose()? {
             let value = entry_value(&entry, header_len)?;
             let new = kept(entry.number);

@@ -8,28 +8,12 @@ use crate::trailer::frame_trailer::{self, Trailer};
 /// The number of bytes that are read first, enough if it has no long vlmetalayers.
 const TRAILER_READ: usize = 512;
 
-impl<R: ReadAt> Frame<R> {
-    /// Reads the trailer with the vlmetalayers.
-    ///
-    /// # Errors
-    ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the frame was opened by its path, and
-    /// the file has changed since then.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let trailer = frame.trailer()?;
-    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
-    /// assert_eq!(names, ["unit", "note"]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn trailer(&self) -> Result<Trailer, Error> {
-        self.read_trailer().map_err(|error| self.or_changing(error))
-    }
+/// Reads the trailer. An error tells whether a writer caused it.
+pub(crate) fn trailer<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
+    frame.read_trailer().map_err(|error| frame.or_changing(error))
+}
 
+impl<R: ReadAt> Frame<R> {
     /// Reads the trailer. An error does not tell whether a writer caused it.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(TRAILER_READ)?;

@@ -21,7 +21,7 @@ mod shared_slice;
 
 mod copy_task;
 
-mod distinct_chunks;
+mod chunk_limit;
 
 mod block_groups;
 

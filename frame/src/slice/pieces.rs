@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
+use crate::read::open::stored_len;
 use crate::slice::selection::Selection;
 use crate::slice::shared_array::ChunkLayout;
 use crate::slice::slice_reader::Slice;
@@ -45,7 +46,7 @@ impl<R> Slice<'_, R> {
     pub fn pieces(&self) -> Result<Pieces, Error> {
         let selection = self.selection()?;
         selection.check_forward()?;
-        Ok(Pieces::new(&selection, expansion_limit(self.array.frame().stored_len())))
+        Ok(Pieces::new(&selection, expansion_limit(stored_len(self.array.frame()))))
     }
 }
 

@@ -33,11 +33,11 @@ pub(crate) struct SharedArray {
     pub(super) header: Header,
     pub(super) layout: ChunkLayout,
     /// The positions of the items. Without a grid of chunks, it has only the shape: each of its chunks has one item.
-    pub(super) geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// The dtype; `None` if the layout has none. The error is a text.
-    pub(super) dtype: Result<Option<Dtype>, String>,
+    pub(crate) dtype: Result<Option<Dtype>, String>,
     /// The item size in bytes, at least 1.
-    pub(super) typesize: usize,
+    pub(crate) typesize: usize,
     pub(super) rules: ChunkRules,
     index: OnceLock<(Index, Window)>,
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
@@ -56,23 +56,6 @@ pub(super) enum ChunkLayout {
 pub(super) struct ChunkStart {
     pub(super) header: ChunkHeader,
     pub(super) bytes: Arc<[u8]>,
-}
-
-impl ChunkLayout {
-    pub(super) fn shape(&self) -> &[i64] {
-        match self {
-            Self::Grid(meta) => meta.shape(),
-            Self::Linear { shape, .. } => shape,
-        }
-    }
-
-    /// The dtype as text; `None` if the layout of the metalayer has none.
-    pub(super) fn dtype(&self) -> Option<&str> {
-        match self {
-            Self::Grid(meta) => meta.dtype(),
-            Self::Linear { dtype, .. } => Some(dtype),
-        }
-    }
 }
 
 impl SharedArray {
@@ -145,8 +128,11 @@ impl SharedArray {
         dtype: Result<Option<Dtype>, String>,
         typesize: usize,
     ) -> Self {
+        let is_grid = matches!(layout, ChunkLayout::Grid(_));
         Self {
-            rules: ChunkRules::new(header, matches!(layout, ChunkLayout::Grid(_))),
+            // A slice needs to know the item size, also a type size of 1 that may be wrong. In a super-chunk, the type size
+            // need not be the item size.
+            rules: ChunkRules { itemsize: is_grid.then_some(typesize), ..ChunkRules::new(header, is_grid) },
             header: header.clone(),
             layout,
             geometry,
@@ -156,6 +142,29 @@ impl SharedArray {
             pages: Mutex::new(Cache::new(CACHE_LEN)),
             starts: Mutex::new(Cache::new(CACHE_LEN)),
             scratch: Mutex::default(),
+        }
+    }
+
+    /// The metalayer of the array; `None` if it has no grid of chunks.
+    pub(crate) fn meta(&self) -> Option<&Meta> {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => Some(meta),
+            ChunkLayout::Linear { .. } => None,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> &[i64] {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => meta.shape(),
+            ChunkLayout::Linear { shape, .. } => shape,
+        }
+    }
+
+    /// The dtype as text; `None` if the layout of the metalayer has none.
+    pub(crate) fn dtype_text(&self) -> Option<&str> {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => meta.dtype(),
+            ChunkLayout::Linear { dtype, .. } => Some(dtype),
         }
     }
 

@@ -14,11 +14,11 @@ use crate::error::Error;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::slice::block_groups::{extent, groups, start_len};
+use crate::slice::chunk_limit::ChunkLimit;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
-use crate::slice::distinct_chunks::DistinctChunks;
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
-use crate::slice::shared_array::{CACHE_LEN, ChunkLayout, ChunkStart, SharedArray};
+use crate::slice::shared_array::{CACHE_LEN, ChunkStart, SharedArray};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
 
@@ -77,7 +77,7 @@ pub(super) struct Request {
 pub(super) struct Waves {
     selection: Arc<Selection>,
     limits: WaveLimits,
-    distinct: DistinctChunks,
+    chunk_limit: ChunkLimit,
     /// The bytes of the index that were read for the pages of the next chunks, by their offset in the frame.
     index_bytes: BTreeMap<u64, Window>,
     /// The pages of the index with the entries of the next chunks.
@@ -156,7 +156,7 @@ impl Waves {
     pub(super) fn new(selection: Arc<Selection>, limits: WaveLimits) -> Self {
         Self {
             limits,
-            distinct: DistinctChunks::new(selection.array.header.frame_len),
+            chunk_limit: ChunkLimit::new(selection.array.header.frame_len),
             index_bytes: BTreeMap::new(),
             pages: BTreeMap::new(),
             starts: Vec::new(),
@@ -289,12 +289,6 @@ impl Waves {
         let StoredChunk { entry, part } = chunk;
         if header.special.is_some() {
             let value = start.get(header.header_len..).unwrap_or_default().to_vec();
-            let (found, typesize) = (value.len(), self.array().typesize);
-            // In a super-chunk, the typesize need not be the size of the items.
-            if found != typesize && matches!(self.array().layout, ChunkLayout::Grid(_)) {
-                let why = format!("repeats a value of {found} bytes, but items have {typesize}");
-                return Err(Error::malformed(wrong(&entry, &why)));
-            }
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
         if !header.is_uncompressed && header.needs_other_blocks() {
@@ -319,7 +313,7 @@ impl Waves {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.array().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        self.distinct.take(entry, header.cbytes)?;
+        self.chunk_limit.take(entry, header.cbytes)?;
         Ok(header)
     }
 
@@ -437,7 +431,7 @@ impl Waves {
                 weight += more;
                 let chunk = StoredChunk { entry, part };
                 if let Some(ChunkStart { header, bytes }) = start {
-                    self.distinct.take(&entry, header.cbytes)?;
+                    self.chunk_limit.take(&entry, header.cbytes)?;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();

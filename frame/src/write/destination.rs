@@ -15,6 +15,7 @@ use crate::header::frame::Frame;
 use crate::read::lock::FileLock;
 #[cfg(windows)]
 use crate::read::lock::unshared;
+use crate::read::open::read_frame_at;
 
 /// The destination of a new frame.
 #[derive(Debug)]
@@ -190,7 +191,7 @@ impl NewFrame {
     /// After an error, nothing of the new frame is left.
     pub fn persist(self) -> Result<Frame, Error> {
         // The header is read before the rename. So if the header cannot be read, nothing has changed at the final path.
-        let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
+        let frame = read_frame_at(self.file(), 0)?.map_reader(drop);
         // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
         self.sync()?;

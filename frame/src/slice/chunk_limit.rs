@@ -1,4 +1,4 @@
-//! Refuses slices whose chunks share bytes, as far as this bounds the time of a slice.
+//! Limits the chunks that a slice reads.
 
 use std::collections::HashSet;
 
@@ -9,15 +9,16 @@ use crate::code::FindingCode;
 use crate::error::Error;
 
 /// Refuses the chunks of a slice if together they have more bytes than the frame, or if two of them are in the same
-/// chunk file. Without this check, a slice of a small file could take any amount of time.
-pub(super) struct DistinctChunks {
+/// chunk file. Without this limit, a slice of a small file could take any amount of time. It does not find each two chunks
+/// of a contiguous frame that share bytes.
+pub(super) struct ChunkLimit {
     /// The length of a contiguous frame, minus the sizes of the chunks that `take` has accepted so far.
     left: u64,
     /// The numbers of the chunk files that were read, in a sparse frame.
     files: HashSet<u64>,
 }
 
-impl DistinctChunks {
+impl ChunkLimit {
     pub(super) fn new(frame_len: u64) -> Self {
         Self { left: frame_len, files: HashSet::new() }
     }
