@@ -46,6 +46,37 @@ pub struct Decompressor {
     reference: Vec<u8>,
 }
 
+/// Decompresses a chunk to a vector. The chunk may have at most `limit` bytes of data, because a chunk of a few bytes can
+/// claim 2 GiB. Items that were never written become zeros. Bytes after the chunk are ignored.
+///
+/// To decompress many chunks, use a [`Decompressor`], which reuses its memory.
+///
+/// ```
+/// // 4 items of 2 bytes, shuffled into two streams of 4 bytes. In the first all bytes are 1, in the second 0.
+/// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
+///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
+/// assert_eq!(b2nd_chunk::decompress_to_vec(chunk, 1 << 20)?, [1, 0, 1, 0, 1, 0, 1, 0]);
+///
+/// let error = b2nd_chunk::decompress_to_vec(chunk, 7).unwrap_err();
+/// assert_eq!(error.to_string(), "the chunk has 8 bytes of data, but at most 7 are allowed");
+/// # Ok::<(), b2nd_chunk::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the chunk has more than `limit` bytes of data,
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
+/// [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data, and any other kind if the chunk is
+/// damaged.
+pub fn decompress_to_vec(chunk: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
+    let nbytes = checked_header(chunk)?.nbytes;
+    ensure(nbytes <= limit, Fault::OverLimit { nbytes, limit })?;
+    let mut data = Vec::new();
+    memory::resize(&mut data, nbytes)?;
+    Decompressor::new().decompress_into(chunk, &mut data)?;
+    Ok(data)
+}
+
 /// The parts of a chunk that all its blocks share.
 #[derive(Clone, Copy)]
 struct Shared<'c> {

@@ -53,7 +53,8 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The parameters of compression are invalid, or this crate cannot apply them.
     Params,
-    /// The data is too long for a chunk.
+    /// The data is longer than that of a chunk can be, or than the limit of
+    /// `decompress_to_vec`.
     DataTooLong,
     /// The system has no memory for a block or a chunk. The call may succeed later.
     NoMemory,
@@ -155,6 +156,7 @@ faults! {
     }
     DataTooLong {
         DataTooLong { nbytes: usize } "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}"
+        OverLimit { nbytes: usize, limit: usize } "has {nbytes} bytes of data, but at most {limit} are allowed"
     }
     NoMemory {
         NoMemory { nbytes: usize } "needs {nbytes} bytes of memory, which the system does not have"

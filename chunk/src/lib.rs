@@ -28,7 +28,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | | headers and tables, `no_std` and without an allocator |
-//! | `decompress` | `Decompressor`, `no_std` with an allocator |
+//! | `decompress` | `decompress_to_vec` and `Decompressor`, `no_std` with an allocator |
 //! | `compress` | `Compressor`, `no_std` with an allocator; it includes `decompress` |
 //! | `std` | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
 //!
@@ -114,7 +114,7 @@ pub use codec::Codec;
 #[cfg(feature = "compress")]
 pub use compressor::Compressor;
 #[cfg(feature = "decompress")]
-pub use decompressor::Decompressor;
+pub use decompressor::{Decompressor, decompress_to_vec};
 pub use error::{Error, ErrorKind};
 pub use filter::Filter;
 pub use header::{ChunkHeader, SpecialValue};

@@ -1,7 +1,9 @@
 //! Damaged chunks.
 
 use b2nd_chunk::header::{FLAGS, MORE_FLAGS, set_filter, stored_header};
-use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter, SpecialValue};
+use b2nd_chunk::{
+    ChunkHeader, Codec, Decompressor, Error, ErrorKind, Filter, SpecialValue, decompress_to_vec,
+};
 use b2nd_lab::chunks_of;
 
 /// A chunk of one block of 4 bytes, in one stream.
@@ -15,9 +17,14 @@ fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {
 }
 
 fn result(chunk: &[u8]) -> Result<Vec<u8>, (ErrorKind, String)> {
+    let kind_and_text = |error: Error| (error.kind(), error.to_string());
     let mut data = vec![0xaa; ChunkHeader::parse(chunk).map_or(0, |header| header.nbytes.min(1 << 20))];
-    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
-    decompressed.map(|_| data).map_err(|error| (error.kind(), error.to_string()))
+    let decompressed = Decompressor::new().decompress_into(chunk, &mut data).map(|_| data);
+    // `decompress_to_vec` finds the same data or fault.
+    if decompressed.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::BufferTooSmall) {
+        assert_eq!(decompress_to_vec(chunk, 1 << 20), decompressed);
+    }
+    decompressed.map_err(kind_and_text)
 }
 
 #[test]

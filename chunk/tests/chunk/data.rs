@@ -1,7 +1,7 @@
 //! Decompresses chunks that C-Blosc2 and C-Blosc wrote, and compares the data with the bytes that were compressed.
 
 use b2nd_chunk::header::stored_header;
-use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter};
+use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter, decompress_to_vec};
 use b2nd_lab::chunks_of;
 
 /// The items that `tests/data/make.py` compresses.
@@ -29,6 +29,7 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
         ends.push(done);
     }
     assert_eq!(done, header.nbytes);
+    assert_eq!(decompress_to_vec(chunk, done).as_ref(), Ok(&data));
     // Decompresses the blocks again, from the last to the first and each with a new `Decompressor`, because no block
     // may depend on an earlier call.
     for (number, range) in ends.windows(2).enumerate().rev() {
@@ -139,6 +140,31 @@ fn a_chunk_without_data_decompresses_to_nothing() {
     let mut compressed = header;
     compressed[2] = 0x95;
     assert_eq!(Decompressor::new().decompress_into(&compressed, &mut []), Ok(0));
+}
+
+#[test]
+fn decompress_to_vec_refuses_more_data_than_its_limit() {
+    let compressed = chunks_of("codecs").remove(0);
+    // A chunk of 32 bytes that claims 2 GiB of zeros: no memory is allocated for them.
+    let zeros = stored_header(true, 1, i32::MAX as usize - 32, 1 << 20, 0).unwrap();
+    for (chunk, nbytes, limit) in
+        [(&compressed[..], 8012, 8011), (&compressed, 8012, 0), (&zeros, 2_147_483_615, 1)]
+    {
+        let error = decompress_to_vec(chunk, limit).unwrap_err();
+        let says = format!("the chunk has {nbytes} bytes of data, but at most {limit} are allowed");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::DataTooLong, says));
+    }
+    assert_eq!(decompress_to_vec(&compressed, 8012), Ok(items()));
+}
+
+#[test]
+fn decompress_to_vec_returns_no_bytes_of_a_chunk_without_data() {
+    assert_eq!(decompress_to_vec(&stored_header(false, 4, 0, 8, 0).unwrap(), 0), Ok(Vec::new()));
+    let error = decompress_to_vec(&[], 0).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Header, "the chunk does not begin with the header of a chunk")
+    );
 }
 
 #[test]
