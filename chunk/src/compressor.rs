@@ -83,7 +83,7 @@ impl Compressor {
     /// let mut chunk = Vec::new();
     /// Compressor::new(CParams::new(8))?.compress_into(&[0; 8_000], &mut chunk)?;
     /// let header = ChunkHeader::parse(&chunk).expect("a header");
-    /// assert_eq!((header.special, chunk.len()), (Some(SpecialValue::Zeros), 32));
+    /// assert_eq!((header.special(), chunk.len()), (Some(SpecialValue::Zeros), 32));
     /// # Ok::<(), b2nd_chunk::Error>(())
     /// ```
     pub fn compress_into(&mut self, data: &[u8], chunk: &mut Vec<u8>) -> Result<(), Error> {

@@ -29,7 +29,7 @@ const ZSTD_OVERLENGTH: usize = 64;
 /// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
 ///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
 /// let header = ChunkHeader::parse(chunk).expect("a header");
-/// let mut data = vec![0; header.nbytes];
+/// let mut data = vec![0; header.nbytes()];
 /// let mut decompressor = Decompressor::new();
 /// decompressor.decompress_into(chunk, &mut data)?;
 /// assert_eq!(data, [1, 0, 1, 0, 1, 0, 1, 0]);

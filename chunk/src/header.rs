@@ -8,7 +8,7 @@
 //! let header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
 //! let (name, offset, length) = PARTS[4];
 //! assert_eq!((name, &header[offset..offset + length]), ("nbytes", &12_i32.to_le_bytes()[..]));
-//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 12);
+//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes(), 12);
 //! ```
 
 use core::ops::RangeInclusive;
@@ -123,7 +123,7 @@ parts! {
 /// // Five items of 8 bytes, all zero.
 /// let mut chunk = *b"\x05\x01\x05\x08\x28\0\0\0\x28\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10";
 /// let header = ChunkHeader::parse(&chunk).expect("a header");
-/// assert_eq!(header.special, Some(SpecialValue::Zeros));
+/// assert_eq!(header.special(), Some(SpecialValue::Zeros));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -174,37 +174,23 @@ impl SpecialValue {
 ///
 /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
-/// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 32, 4));
-/// assert_eq!((header.codec, header.filters[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+/// assert_eq!((header.nbytes(), header.blocksize(), header.typesize()), (32, 32, 4));
+/// assert_eq!((header.codec(), header.filters()[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ChunkHeader {
-    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
-    pub header_len: usize,
-    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
-    pub version: u8,
-    /// The size of an item in bytes; 1 if it is above 255.
-    pub typesize: u8,
-    /// The size of the decompressed data in bytes.
-    pub nbytes: usize,
-    /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
-    pub blocksize: usize,
-    /// The stored size of the chunk in bytes, with its header.
-    pub cbytes: usize,
-    /// Whether the data follows the header without compression and without filters.
-    pub is_uncompressed: bool,
-    /// The single value of all items, if the chunk is constant.
-    pub special: Option<SpecialValue>,
-    /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
-    /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
-    pub codec: Option<Codec>,
-    /// The filters, in order of application. An id of 0 means no filter.
-    pub filters: [Filter; 6],
-    /// Whether blocks have different sizes.
-    pub has_variable_blocks: bool,
-    /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
-    pub has_dictionary: bool,
+    pub(crate) header_len: usize,
+    pub(crate) version: u8,
+    pub(crate) typesize: u8,
+    pub(crate) nbytes: usize,
+    pub(crate) blocksize: usize,
+    pub(crate) cbytes: usize,
+    pub(crate) is_uncompressed: bool,
+    pub(crate) special: Option<SpecialValue>,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) filters: [Filter; 6],
+    pub(crate) has_variable_blocks: bool,
+    pub(crate) has_dictionary: bool,
     pub(crate) flags: u8,
     pub(crate) more_flags: u8,
     pub(crate) block_flags: u8,
@@ -225,8 +211,8 @@ impl ChunkHeader {
     /// use b2nd_chunk::ChunkHeader;
     ///
     /// let header = ChunkHeader::parse(b"\x05\x01\x02\x01\x02\0\0\0\x02\0\0\0\x12\0\0\0ab").unwrap();
-    /// assert_eq!((header.header_len, header.nbytes, header.cbytes), (16, 2, 18));
-    /// assert!(header.is_uncompressed);
+    /// assert_eq!((header.header_len(), header.nbytes(), header.cbytes()), (16, 2, 18));
+    /// assert!(header.is_uncompressed());
     /// assert!(ChunkHeader::parse(&[0; 32]).is_none());
     /// ```
     #[must_use]
@@ -265,6 +251,79 @@ impl ChunkHeader {
             // These bits are also read from a chunk of Blosc 1, because `false_special` needs them.
             special_bits: bytes.get(MORE_FLAGS).map_or(0, |bits| bits >> 4 & 7),
         })
+    }
+
+    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+    #[must_use]
+    pub fn header_len(&self) -> usize {
+        self.header_len
+    }
+
+    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The size of an item in bytes; 1 if it is above 255.
+    #[must_use]
+    pub fn typesize(&self) -> u8 {
+        self.typesize
+    }
+
+    /// The size of the decompressed data in bytes.
+    #[must_use]
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
+    #[must_use]
+    pub fn blocksize(&self) -> usize {
+        self.blocksize
+    }
+
+    /// The stored size of the chunk in bytes, with its header.
+    #[must_use]
+    pub fn cbytes(&self) -> usize {
+        self.cbytes
+    }
+
+    /// Whether the data follows the header without compression and without filters.
+    #[must_use]
+    pub fn is_uncompressed(&self) -> bool {
+        self.is_uncompressed
+    }
+
+    /// The single value of all items, if the chunk is constant.
+    #[must_use]
+    pub fn special(&self) -> Option<SpecialValue> {
+        self.special
+    }
+
+    /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
+    /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
+    #[must_use]
+    pub fn codec(&self) -> Option<Codec> {
+        self.codec
+    }
+
+    /// The filters, in order of application. An id of 0 means no filter.
+    #[must_use]
+    pub fn filters(&self) -> [Filter; 6] {
+        self.filters
+    }
+
+    /// Whether blocks have different sizes.
+    #[must_use]
+    pub fn has_variable_blocks(&self) -> bool {
+        self.has_variable_blocks
+    }
+
+    /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
+    #[must_use]
+    pub fn has_dictionary(&self) -> bool {
+        self.has_dictionary
     }
 
     /// The number of blocks; `None` if the size of a block is 0.
@@ -470,7 +529,7 @@ fn new_header(flags: u8, typesize: usize, [nbytes, blocksize, body]: [usize; 3])
 ///
 /// let mut header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
 /// assert_eq!(HeaderSize::Nbytes.replace(&mut header, 8), Some(12));
-/// assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
+/// assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes(), 8);
 /// ```
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

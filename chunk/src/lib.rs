@@ -20,7 +20,7 @@
 //! // The first 32 bytes of a chunk tell all its sizes.
 //! let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 //! let header = ChunkHeader::parse(bytes).expect("a header");
-//! assert_eq!((header.nbytes, header.cbytes, header.codec), (32, 42, Some(Codec::ZSTD)));
+//! assert_eq!((header.nbytes(), header.cbytes(), header.codec()), (32, 42, Some(Codec::ZSTD)));
 //! ```
 //!
 //! # Features

@@ -13,10 +13,10 @@ use crate::{cases, python, seed};
 /// Decompresses a chunk as a whole, and asserts that the same bytes result if its blocks are decompressed one by one.
 fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Result<Vec<u8>, Error> {
     let header = ChunkHeader::parse(chunk).expect("a header");
-    let mut data = vec![0xaa; header.nbytes];
+    let mut data = vec![0xaa; header.nbytes()];
     decompressor.decompress_into(chunk, &mut data)?;
     let mut blocks = Vec::new();
-    let mut block = vec![0x55; header.nbytes];
+    let mut block = vec![0x55; header.nbytes()];
     for number in 0..header.nblocks().expect("blocks") {
         let length = decompressor.decompress_block(chunk, number, &mut block)?;
         blocks.extend_from_slice(&block[..length]);
@@ -31,7 +31,7 @@ fn check_layout(chunk: &[u8]) {
     if chunk.len() < ChunkHeader::MAX_LEN || !header.has_table() {
         return;
     }
-    let file = frame_of_chunks(chunk, &[0], header.nbytes);
+    let file = frame_of_chunks(chunk, &[0], header.nbytes());
     for shift in [0, 1_500, 3_000] {
         let bytes = [vec![0; shift], file.clone()].concat();
         let frame = Frame::read_at(Cursor::new(bytes), shift as u64).expect("a frame");

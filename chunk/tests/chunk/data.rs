@@ -17,10 +17,10 @@ fn lines() -> Vec<u8> {
 /// The data of a chunk, decompressed as a whole and block by block.
 fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     let header = ChunkHeader::parse(chunk).unwrap();
-    let mut data = vec![0xaa; header.nbytes];
-    assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes));
+    let mut data = vec![0xaa; header.nbytes()];
+    assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes()));
     let mut done = 0;
-    let mut block = vec![0x55; header.nbytes];
+    let mut block = vec![0x55; header.nbytes()];
     let mut ends = vec![0];
     for number in 0..header.nblocks().unwrap() {
         let length = decompressor.decompress_block(chunk, number, &mut block).unwrap();
@@ -28,7 +28,7 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
         done += length;
         ends.push(done);
     }
-    assert_eq!(done, header.nbytes);
+    assert_eq!(done, header.nbytes());
     assert_eq!(decompress_to_vec(chunk, done).as_ref(), Ok(&data));
     // Decompresses the blocks again, from the last to the first and each with a new `Decompressor`, because no block
     // may depend on an earlier call.
@@ -44,7 +44,7 @@ fn every_codec_is_decompressed_split_or_not() {
     let (mut decompressor, mut seen) = (Decompressor::new(), Vec::new());
     for chunk in chunks_of("codecs") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        seen.push((header.codec, header.is_split()));
+        seen.push((header.codec(), header.is_split()));
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     let codecs = [Codec::BLOSCLZ, Codec::LZ4, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
@@ -58,8 +58,8 @@ fn every_filter_is_undone() {
     let (mut decompressor, mut seen) = (Decompressor::new(), Vec::new());
     for chunk in chunks_of("filters") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        seen.extend(header.filters.map(|filter| filter.id));
-        assert!(header.codec.is_some());
+        seen.extend(header.filters().map(|filter| filter.id));
+        assert!(header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     let all = [Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA, Filter::BYTEDELTA, Filter::INT_TRUNC];
@@ -71,7 +71,7 @@ fn dictionaries_of_lz4_and_zstd_are_used() {
     let mut decompressor = Decompressor::new();
     for chunk in chunks_of("dictionaries") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        assert!(header.has_dictionary && header.codec.is_some());
+        assert!(header.has_dictionary() && header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == lines(), "{header:?}");
     }
 }
@@ -98,8 +98,8 @@ fn chunks_of_blosc_1_are_decompressed() {
     let (mut decompressor, mut compressed) = (Decompressor::new(), 0);
     for chunk in chunks_of("blosc1") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        assert_eq!(header.header_len, 16);
-        compressed += usize::from(header.codec.is_some());
+        assert_eq!(header.header_len(), 16);
+        compressed += usize::from(header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     assert!(compressed >= 12, "{compressed}");
@@ -109,7 +109,7 @@ fn chunks_of_blosc_1_are_decompressed() {
 fn blocks_of_different_sizes_are_decompressed() {
     let chunk = chunks_of("variable").remove(0);
     let header = ChunkHeader::parse(&chunk).unwrap();
-    assert!(header.has_variable_blocks && header.nblocks() == Some(25), "{header:?}");
+    assert!(header.has_variable_blocks() && header.nblocks() == Some(25), "{header:?}");
     let data = decompressed(&mut Decompressor::new(), &chunk);
     let line = lines()[..40].to_vec();
     assert!(data.windows(40).any(|bytes| bytes == line));
@@ -181,9 +181,9 @@ fn a_block_is_decompressed_from_its_stored_bytes_alone() {
     let mut decompressor = Decompressor::new();
     for chunk in chunks_of("filters").iter().chain(&chunks_of("codecs")) {
         let header = ChunkHeader::parse(chunk).unwrap();
-        let mut block = vec![0; header.blocksize];
+        let mut block = vec![0; header.blocksize()];
         for number in 0..header.nblocks().unwrap() {
-            let at = header.header_len + 4 * number;
+            let at = header.header_len() + 4 * number;
             let start = u32::from_le_bytes(chunk[at..at + 4].try_into().unwrap()) as usize;
             let result = decompressor.decompress_block_bytes(&header, number, &chunk[start..], &mut block);
             if header.needs_other_blocks() || !header.has_table() {
@@ -191,7 +191,7 @@ fn a_block_is_decompressed_from_its_stored_bytes_alone() {
                 continue;
             }
             let length = result.unwrap();
-            assert_eq!(block[..length], items()[number * header.blocksize..][..length]);
+            assert_eq!(block[..length], items()[number * header.blocksize()..][..length]);
         }
     }
 }

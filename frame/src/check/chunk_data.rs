@@ -65,7 +65,7 @@ struct BlockSpan {
 #[cfg(feature = "decompress")]
 fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Item = BlockSpan> + 'c {
     let table = || {
-        let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
+        let table = block_starts(chunk.get(header.header_len()..).unwrap_or_default());
         table
             .map(|start| usize::try_from(start).unwrap_or(usize::MAX))
             .take(header.nblocks().unwrap_or_default())
@@ -75,7 +75,7 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
     table().zip(ends).enumerate().map(|(number, (start, next))| {
         let length = header.block_len(number).unwrap_or_default();
         let stored = chunk.get(start..).unwrap_or_default();
-        let end = if header.has_variable_blocks {
+        let end = if header.has_variable_blocks() {
             next
         } else {
             start.saturating_add(header.block_bytes(stored, length).unwrap_or(stored).len())
@@ -87,7 +87,7 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
 /// Checks that the blocks share no bytes, and that no page was lost between them.
 #[cfg(feature = "decompress")]
 fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDecompressed> {
-    if header.has_variable_blocks {
+    if header.has_variable_blocks() {
         return Ok(());
     }
     let mut spans: Vec<BlockSpan> = each_block(header, chunk).collect();
@@ -177,8 +177,8 @@ fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
 
 #[cfg(feature = "decompress")]
 fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
-    check_limit("data", header.nbytes, chunk.len())?;
-    let mut data = buffer(header.nbytes)?;
+    check_limit("data", header.nbytes(), chunk.len())?;
+    let mut data = buffer(header.nbytes())?;
     let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
     decompressed.map(drop).map_err(|error| NotDecompressed::new(error, error.message().to_string()))
 }

@@ -166,7 +166,7 @@ impl ReadChunk {
     fn check_data(mut self) -> CheckedChunk {
         let nbytes = self.data.len();
         if let Some(header) = self.header.take() {
-            let (chunk, after) = self.data.split_at_checked(header.cbytes).unwrap_or((&self.data, &[]));
+            let (chunk, after) = self.data.split_at_checked(header.cbytes()).unwrap_or((&self.data, &[]));
             let checked = if chunk_data::ends_in_zeros(chunk, after, self.at) {
                 Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
             } else {
@@ -297,7 +297,7 @@ impl ChunkScan {
         if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
             return with(wrong(entry, &why));
         }
-        if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
+        if !self.may_look(entry, header.cbytes().saturating_sub(ChunkHeader::MAX_LEN)) {
             return Ok(None);
         }
         let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
@@ -314,8 +314,8 @@ impl ChunkScan {
         }
         // If a chunk file is longer than its chunk, `cbytes` may be damaged, or old bytes follow the chunk. In a
         // contiguous frame, `compare` makes this check.
-        if has_own_file && header.cbytes as u64 != first.room {
-            let cbytes = header.cbytes as u64;
+        if has_own_file && header.cbytes() as u64 != first.room {
+            let cbytes = header.cbytes() as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
             if let Some(end) = end.filter(|&end| end != cbytes) {
                 chunk.findings.push(wrong_end(entry, cbytes, end));
@@ -348,12 +348,12 @@ impl ChunkScan {
     /// Records a valid header.
     fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
         self.nvalid += 1;
-        self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        self.nbytes = self.nbytes.saturating_add(header.nbytes() as u64);
         if let Some(filters) = self.rules.other_filters(header) {
             self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         if let ChunkPlace::Frame(start) = entry.place {
-            let end = start.saturating_add(header.cbytes as u64);
+            let end = start.saturating_add(header.cbytes() as u64);
             self.keep(ChunkSpan { start, end, number: entry.number });
         }
     }
@@ -384,7 +384,10 @@ impl ChunkScan {
             let first = format!("chunk {number} has {filters}");
             let text = match &self.rules.filters {
                 Some(filters) => {
-                    format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+                    format!(
+                        "{first}, but the frame has {}; such chunks: {count}",
+                        list(filters.iter().copied())
+                    )
                 }
                 None => format!("{first}, which is not known; such chunks: {count}"),
             };
@@ -472,7 +475,7 @@ fn read_rest<R: ReadAt>(
     first: &mut ChunkBytes,
 ) -> Result<bool, Error> {
     let ChunkBytes { bytes, room } = first;
-    let (length, known) = ((*room).min((header.cbytes + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
+    let (length, known) = ((*room).min((header.cbytes() + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
     if let Some(more) = length.checked_sub(known).filter(|&more| more > 0) {
         let Some(mut rest) = chunks.bytes(entry, known, more)? else { return Ok(false) };
         bytes.append(&mut rest.bytes);

@@ -64,22 +64,22 @@ impl Index {
         }
         let start = index_start(frame);
         // Keep only the first bytes. The entries are read a page at a time, when they are needed.
-        bytes.truncate(header.cbytes.min(Self::FIRST_READ));
-        let form = match header.special {
+        bytes.truncate(header.cbytes().min(Self::FIRST_READ));
+        let form = match header.special() {
             // All entries are 0, so each chunk begins right after the header of the frame. In a frame with one chunk,
             // this is valid. In a frame with more chunks, a check of the index reports that two chunks have the same
             // offset.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(SpecialValue::Value) => {
-                let value = bytes.get(header.header_len..).unwrap_or_default();
-                let length = header.cbytes - header.header_len;
+                let value = bytes.get(header.header_len()..).unwrap_or_default();
+                let length = header.cbytes() - header.header_len();
                 let wrong = || damaged(start, &format_args!("it repeats a value of {length} bytes, not 8"));
                 let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
                 Form::Repeated(value.ok_or_else(wrong)?)
             }
             Some(special) => return Err(damaged(start, &format_args!("its entries are {}", special.name()))),
-            None if header.is_uncompressed => {
-                let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
+            None if header.is_uncompressed() => {
+                let (nbytes, room) = (header.nbytes(), header.cbytes() - header.header_len());
                 if nbytes != room {
                     return Err(damaged(
                         start,
@@ -125,7 +125,7 @@ impl Index {
 
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
-        (self.header.nbytes / ENTRY_LEN) as u64
+        (self.header.nbytes() / ENTRY_LEN) as u64
     }
 
     /// Whether the index stores one value for all entries, instead of an entry for each chunk.
@@ -137,7 +137,7 @@ impl Index {
     pub(crate) fn page_len(&self) -> u64 {
         let bytes = match self.form {
             Form::Uncompressed | Form::Repeated(_) => PAGE_LEN,
-            Form::Blocks => self.header.blocksize,
+            Form::Blocks => self.header.blocksize(),
         };
         (bytes / ENTRY_LEN) as u64
     }
@@ -156,7 +156,7 @@ impl Index {
             Form::Repeated(value) => value.repeat(usize::try_from(entries).unwrap_or_default()),
             Form::Uncompressed => {
                 let at =
-                    (self.header.header_len as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
+                    (self.header.header_len() as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
                 read(self.start.saturating_add(at), length)?
             }
             Form::Blocks => self.block(number, length, read)?,
@@ -179,10 +179,10 @@ impl Index {
     ) -> Result<Vec<u8>, E> {
         const INT32: u64 = chunk_header::INT32 as u64;
         let header = &self.header;
-        let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
+        let at = (header.header_len() as u64).saturating_add(number.saturating_mul(INT32));
         let start = read(self.start.saturating_add(at), INT32)?;
         let start = start.first_chunk().and_then(|&start| u64::try_from(i32::from_le_bytes(start)).ok());
-        let left = start.and_then(|start| (header.cbytes as u64).checked_sub(start));
+        let left = start.and_then(|start| (header.cbytes() as u64).checked_sub(start));
         let (Some(start), Some(left)) = (start, left) else {
             return Err(damaged(self.start, &format_args!("block {number} begins outside of it")).into());
         };
@@ -231,7 +231,7 @@ fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
     if header.needs_other_blocks() {
         return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
     }
-    let (nbytes, cbytes, length) = (header.nbytes, header.cbytes, header.blocksize);
+    let (nbytes, cbytes, length) = (header.nbytes(), header.cbytes(), header.blocksize());
     let longest = max_data(cbytes);
     if nbytes > longest {
         return Err(Error::too_large(unread(format!(

@@ -27,7 +27,7 @@ use crate::source::{ReadAt, read_up_to};
 /// // A `for` loop would borrow `chunks`, but the call of `header` also needs `chunks`. So this is a `while` loop.
 /// while let Some(entry) = chunks.next().transpose()? {
 ///     if let Some(header) = chunks.header(&entry)? {
-///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes());
 ///     }
 /// }
 /// # Ok::<(), b2nd_frame::Error>(())
@@ -133,8 +133,8 @@ impl<R: ReadAt> Frame<R> {
     /// let header = chunks.header(&third)?.expect("a stored chunk");
     /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// let chunk = &file[start as usize..][..header.cbytes];
-    /// assert_eq!((chunk[0], header.nbytes), (5, 32));
+    /// let chunk = &file[start as usize..][..header.cbytes()];
+    /// assert_eq!((chunk[0], header.nbytes()), (5, 32));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chunks(&self) -> Result<Chunks<'_, R>, Error> {
@@ -200,7 +200,7 @@ impl<R: ReadAt> Frame<R> {
         let is_repeated = chunks.is_repeated();
         while let Some(entry) = chunks.next().transpose()? {
             if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
-                let end = start.saturating_add(header.cbytes as u64);
+                let end = start.saturating_add(header.cbytes() as u64);
                 spans.push(ChunkSpan { start, end, number: entry.number });
             }
             if is_repeated {
@@ -336,7 +336,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// let mut chunks = frame.chunks()?;
     /// while let Some(entry) = chunks.next().transpose()? {
     ///     let header = chunks.header(&entry)?.expect("a stored chunk");
-    ///     assert_eq!(header.special, Some(SpecialValue::Value));
+    ///     assert_eq!(header.special(), Some(SpecialValue::Value));
     /// }
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
@@ -373,7 +373,7 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// let frame = Frame::read_at(file, 0)?;
     /// let mut chunks = frame.chunks()?;
     /// let second = chunks.get(1)?.expect("a chunk");
-    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
+    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes(), 1073741888);
     /// let error = chunks.checked_header(&second).unwrap_err();
     /// let finding = error.finding().expect("what is wrong");
     /// assert_eq!(finding.message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
@@ -424,7 +424,8 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
-        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        let Some(header) = self.checked_header(entry)? else { return Ok(None) };
+        let cbytes = header.cbytes();
         let chunk = self.range(entry, 0..cbytes, cbytes).map(Some);
         self.or_changing(chunk)
     }

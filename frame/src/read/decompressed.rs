@@ -63,13 +63,13 @@ impl<R: ReadAt> Chunks<'_, R> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
         let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         rule(header.check_table(&chunk)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        if header.special.is_some() {
-            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
+        if header.special().is_some() {
+            return repeated(chunk.get(header.header_len()..).unwrap_or_default(), header.nbytes());
         }
         if header.has_table() {
             check_support(&header).map_err(|why| unread(entry, &why))?;
         }
-        let mut data = zeroed(header.nbytes)?;
+        let mut data = zeroed(header.nbytes())?;
         let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
         decompressed.map_err(|error| not_decompressed(entry, &error))?;
         Ok(data)

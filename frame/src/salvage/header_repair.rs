@@ -655,7 +655,7 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
 /// Whether there is a chunk header at `at`, with a version that C-Blosc2 has written to frames.
 pub(super) fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     let header = prefix.get(at..).and_then(ChunkHeader::parse);
-    header.is_some_and(|header| VERSIONS.contains(&header.version))
+    header.is_some_and(|header| VERSIONS.contains(&header.version()))
 }
 
 /// A function that reads an array's metalayer: `read_array`, `restore_array` or `read_any_array`.

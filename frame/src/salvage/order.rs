@@ -135,8 +135,8 @@ pub(super) fn find<R: ReadAt>(
         if let Some(header) = header {
             order.holes.extend(hole.take());
             order.found.push(at);
-            order.len = order.len.saturating_add(header.cbytes as u64);
-            at = at.saturating_add(header.cbytes as u64);
+            order.len = order.len.saturating_add(header.cbytes() as u64);
+            at = at.saturating_add(header.cbytes() as u64);
             order.end = at;
         } else {
             let Some(next) = search.next(file, at.saturating_add(TYPESIZE + 1))? else { break };

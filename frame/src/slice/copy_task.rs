@@ -79,10 +79,10 @@ impl CopyTask {
         target: &SharedSlice<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        self.bound(header.nbytes, header.cbytes, target)?;
-        let stored = bytes.get(0..header.cbytes).ok_or_else(|| self.misfit())?;
-        let mut data = zeroed(header.nbytes)?;
-        scratch.longest = scratch.longest.max(header.nbytes);
+        self.bound(header.nbytes(), header.cbytes(), target)?;
+        let stored = bytes.get(0..header.cbytes()).ok_or_else(|| self.misfit())?;
+        let mut data = zeroed(header.nbytes())?;
+        scratch.longest = scratch.longest.max(header.nbytes());
         scratch
             .decompressor
             .decompress_into(stored, &mut data)
@@ -104,9 +104,9 @@ impl CopyTask {
             let block = chunk.block(index, header).ok_or_else(misfit)?;
             let length = header.block_len(number).ok_or_else(misfit)?;
             // The offset of the block in the decompressed chunk.
-            let first = number * header.blocksize;
+            let first = number * header.blocksize();
             let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
-            if header.is_uncompressed {
+            if header.is_uncompressed() {
                 // The stored bytes are already the items, so they are copied into the slice directly.
                 scatter(block.runs(target.typesize), bytes, first, target).ok_or_else(misfit)?;
                 continue;

@@ -62,17 +62,17 @@ impl DistinctChunks {
 /// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if
 /// it is constant, or if its blocks cannot be decompressed one by one.
 pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
-    if header.special.is_some() {
-        return Ok(header.cbytes);
+    if header.special().is_some() {
+        return Ok(header.cbytes());
     }
-    if header.is_uncompressed {
-        return Ok(header.header_len);
+    if header.is_uncompressed() {
+        return Ok(header.header_len());
     }
     check_support(header).map_err(|why| unread(entry, &why))?;
     if header.needs_other_blocks() {
-        return Ok(header.cbytes);
+        return Ok(header.cbytes());
     }
-    Ok(header.header_len + header.table_len().unwrap_or_default())
+    Ok(header.header_len() + header.table_len().unwrap_or_default())
 }
 
 /// The needed blocks of a chunk, in the order of the file, in groups. One read covers all blocks of a group. `start`
@@ -83,10 +83,10 @@ pub(super) fn groups(
     start: &[u8],
     chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
-    if header.is_uncompressed {
+    if header.is_uncompressed() {
         // There is no table of blocks: the blocks follow the header one after another.
         let blocks = chunk.blocks(header).map(|(index, number)| {
-            let start = header.header_len + number * header.blocksize;
+            let start = header.header_len() + number * header.blocksize();
             let length = header.block_len(number).unwrap_or_default();
             StoredBlock { index, number, range: start..start + length }
         });
@@ -113,7 +113,7 @@ fn located(
     table: &[u8],
     chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<StoredBlock>, String> {
-    let table = table.get(header.header_len..).unwrap_or_default();
+    let table = table.get(header.header_len()..).unwrap_or_default();
     let starts: Vec<_> =
         block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
     let mut sorted = starts.clone();
@@ -125,13 +125,13 @@ fn located(
     if let Some(start) = twice {
         return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
     }
-    let longest = header.longest_block(header.blocksize);
+    let longest = header.longest_block(header.blocksize());
     let mut blocks: Vec<_> = chunk
         .blocks(header)
         .filter_map(|(index, number)| {
             let start = *starts.get(number)?;
             let next = sorted.get(sorted.partition_point(|&other| other <= start));
-            let end = start.saturating_add(longest).min(next.copied().unwrap_or(header.cbytes));
+            let end = start.saturating_add(longest).min(next.copied().unwrap_or(header.cbytes()));
             Some(StoredBlock { index, number, range: start..end })
         })
         .collect();
@@ -155,6 +155,6 @@ fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> V
 fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
     let Range { start, end } = extent(group);
     let stored = block.range.end.saturating_sub(start);
-    let data = (group.len() + 1).saturating_mul(header.blocksize);
+    let data = (group.len() + 1).saturating_mul(header.blocksize());
     block.range.start.saturating_sub(end) <= MAX_GAP && stored.max(data) <= TASK_LEN
 }

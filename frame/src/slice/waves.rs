@@ -286,8 +286,8 @@ impl Waves {
             return Ok(());
         };
         let StoredChunk { entry, part } = chunk;
-        if header.special.is_some() {
-            let value = start.get(header.header_len..).unwrap_or_default().to_vec();
+        if header.special().is_some() {
+            let value = start.get(header.header_len()..).unwrap_or_default().to_vec();
             let (found, typesize) = (value.len(), self.opened().typesize);
             // In a super-chunk, the typesize need not be the size of the items.
             if found != typesize && matches!(self.opened().layout, ChunkLayout::Grid(_)) {
@@ -296,13 +296,13 @@ impl Waves {
             }
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
-        if !header.is_uncompressed && header.needs_other_blocks() {
+        if !header.is_uncompressed() && header.needs_other_blocks() {
             rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
         let start = ChunkStart { header, bytes: start.into() };
         self.opened().keep_start(entry.number, &start);
-        if bytes.len() < header.cbytes {
+        if bytes.len() < header.cbytes() {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
             return Ok(());
         }
@@ -318,7 +318,7 @@ impl Waves {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.opened().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        self.distinct.take(entry, header.cbytes)?;
+        self.distinct.take(entry, header.cbytes())?;
         Ok(header)
     }
 
@@ -429,14 +429,15 @@ impl Waves {
             };
             if length > 0 {
                 let start = opened.start(number);
-                let more = start.as_ref().map_or(length, |start| start.header.cbytes as u64).max(READ_WEIGHT);
+                let more =
+                    start.as_ref().map_or(length, |start| start.header.cbytes() as u64).max(READ_WEIGHT);
                 if !is_empty && weight + more > most {
                     break;
                 }
                 weight += more;
                 let chunk = StoredChunk { entry, part };
                 if let Some(ChunkStart { header, bytes }) = start {
-                    self.distinct.take(&entry, header.cbytes)?;
+                    self.distinct.take(&entry, header.cbytes())?;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();
@@ -627,6 +628,6 @@ fn pass_blocks(
 
 /// The error for a chunk that is shorter than its header says.
 fn too_short(entry: &ChunkEntry, header: &ChunkHeader, found: usize) -> Error {
-    let why = format!("has {} bytes, but only {found} can be read", header.cbytes);
+    let why = format!("has {} bytes, but only {found} can be read", header.cbytes());
     Error::malformed(wrong(entry, &why))
 }

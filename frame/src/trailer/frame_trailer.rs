@@ -313,7 +313,7 @@ impl Vlmetalayer {
     /// The length of the value in bytes, decompressed; `None` if the bytes are not a chunk.
     #[must_use]
     pub fn nbytes(&self) -> Option<usize> {
-        self.chunk_header().map(|header| header.nbytes)
+        self.chunk_header().map(|header| header.nbytes())
     }
 
     /// The value as `MessagePack` bytes, decompressed.
@@ -362,7 +362,7 @@ impl Vlmetalayer {
         let chunk = self.chunk();
         let damaged = |reason: String| Error::decode(self.name(), reason);
         let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
-        let mut block = expansion::zeroed(header.blocksize.min(header.nbytes))?;
+        let mut block = expansion::zeroed(header.blocksize().min(header.nbytes()))?;
         let mut decompressor = b2nd_chunk::Decompressor::new();
         for number in 0..header.nblocks().unwrap_or_default() {
             let length = header.block_len(number).unwrap_or_default();
@@ -393,6 +393,6 @@ impl Vlmetalayer {
     }
 
     pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {
-        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
+        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes() == self.chunk().len())
     }
 }

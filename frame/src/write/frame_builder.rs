@@ -220,7 +220,7 @@ impl FrameBuilder {
     /// ```
     pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
         let length = chunk.len();
-        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
+        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes() == length);
         let checked = header
             .ok_or_else(|| format!("has {length} bytes, which are not a Blosc2 chunk"))
             .and_then(|header| check_in_trailer(&header, chunk));

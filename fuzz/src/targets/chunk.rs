@@ -21,21 +21,21 @@ pub(super) fn run(bytes: &[u8]) {
     };
     // The decompressor has no limit for the size of the data, because it writes to the caller's memory. So this target
     // skips chunks that claim too much data.
-    if header.nbytes as u64 > expansion_limit(bytes.len() as u64) / 16 {
+    if header.nbytes() as u64 > expansion_limit(bytes.len() as u64) / 16 {
         return;
     }
     let mut decompressor = Decompressor::new();
-    let mut data = vec![0xaa; header.nbytes + 1];
+    let mut data = vec![0xaa; header.nbytes() + 1];
     let whole = decompressor.decompress_into(bytes, &mut data);
     assert_eq!(data.pop(), Some(0xaa), "a byte after the data");
     match whole {
-        Ok(length) => assert_eq!(length, header.nbytes),
+        Ok(length) => assert_eq!(length, header.nbytes()),
         Err(error) => {
             assert!(error.to_string().starts_with("the chunk "), "{error}");
             assert!(![ErrorKind::NoBlock, ErrorKind::BufferTooSmall].contains(&error.kind()), "{error}");
         }
     }
-    let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
+    let (mut done, mut block) = (0, vec![0x55; header.nbytes()]);
     // With the filter `delta`, the decompression of any other block also decompresses block 0, which takes the same
     // time again. So at most 1024 blocks are decompressed one by one.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {

@@ -72,7 +72,7 @@ fn round_trip(compressor: &mut Compressor, data: &[u8]) -> Vec<u8> {
     compressor.compress_into(data, &mut chunk).expect("data that is not too long");
     let header = ChunkHeader::parse(&chunk).expect("a chunk");
     header.check().expect("a chunk");
-    assert!(chunk.len() == header.cbytes && header.nbytes == data.len());
+    assert!(chunk.len() == header.cbytes() && header.nbytes() == data.len());
     assert!(chunk.len() <= data.len() + 32, "{} bytes for {}", chunk.len(), data.len());
     let mut found = vec![0xaa; data.len()];
     assert_eq!(decompressor.decompress_into(&chunk, &mut found), Ok(data.len()));
