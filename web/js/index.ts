@@ -102,24 +102,31 @@ export class B2ndArray {
     readonly blocks: readonly number[] | null;
     /** The dtype as NumPy prints it; `null` if the array has none. */
     readonly dtype: string | null;
+    readonly codec: string;
+    /** The compression level, from 0 to 9. */
+    readonly level: number;
+    readonly filters: readonly string[];
+    /** The compressed size in bytes, as the frame records it. */
+    readonly cbytes: number;
     readonly #items: Layout;
     readonly #itemSize: number;
 
     private constructor(
         private readonly fetcher: Fetcher,
         private readonly array: KnownArray,
-        /** The attributes, which are the vlmetalayers of the frame. Bytes are strings such as `bytes:0a0b`. */
+        /** The attributes, which are the vlmetalayers of the frame. README.md says what they are made of. */
         readonly attributes: Readonly<Record<string, unknown>>,
     ) {
         const info = JSON.parse(array.info());
         ({ shape: this.shape, chunks: this.chunks, blocks: this.blocks, dtype: this.dtype } = info);
+        ({ codec: this.codec, level: this.level, filters: this.filters, cbytes: this.cbytes } = info);
         [this.#items, this.#itemSize] = [info.items, info.itemSize];
     }
 
     /** @internal */
     static async open(fetcher: Fetcher, key: string | undefined, { signal }: ReadOptions): Promise<B2ndArray> {
         const array = await fetcher.ask(() => fetcher.file.array(key), signal);
-        const attributes = JSON.parse(await fetcher.ask(() => array.attributes(), signal));
+        const attributes = await fetcher.ask(() => array.attributes(), signal);
         return new B2ndArray(fetcher, array, attributes);
     }
 
@@ -208,7 +215,7 @@ export class B2ndStore {
 
     /** The attributes of a group; `/` is the whole store. */
     async attributes(group = "/", { signal }: ReadOptions = {}): Promise<Record<string, unknown>> {
-        return JSON.parse(await this.fetcher.ask(() => this.fetcher.file.attributes(group), signal));
+        return this.fetcher.ask(() => this.fetcher.file.attributes(group), signal);
     }
 }
 

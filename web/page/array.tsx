@@ -1,26 +1,32 @@
 // The view of one array: its metadata, and a picture, line or table of a part of it.
 import { DimensionMapper } from "@h5web/lib";
 import { useEffect, useMemo, useState } from "react";
-import { type B2ndArray } from "../js/index.js";
+import { type B2ndArray, type Items } from "../js/index.js";
 import { Boundary, bytes, Failure, Fields } from "./parts.js";
-import { CHEAP, isDrawable, planeOf, readNumbers, wholeRange, type Mapping, type Plane, type Range } from "./plane.js";
 import { Picture } from "./picture.js";
+import { CHEAP, isDrawable, isImage, planeOf, readItems, wholeRange, type Mapping, type Plane, type Range } from "./plane.js";
 import { Table } from "./table.js";
 
-type View = "picture" | "line" | "table";
+type View = "image" | "picture" | "line" | "table";
 
 /** The first mapping of a view: the last dimensions are the axes, the others are at their middle. */
 function mappingOf({ shape, items }: B2ndArray, view: View): Mapping {
+    if (view === "image") return [...shape.slice(0, -3).map(middle), "y", "x", null];
     // The fields of a struct are the columns of a table.
     const axes = Math.min(shape.length, view === "line" || items.kind === "struct" ? 1 : 2);
     const names = axes === 2 ? (["y", "x"] as const) : (["x"] as const);
-    return shape.map((length, dimension) => names[dimension - (shape.length - axes)] ?? Math.floor((length - 1) / 2));
+    return shape.map((length, dimension) => names[dimension - (shape.length - axes)] ?? middle(length));
+}
+
+function middle(length: number): number {
+    return Math.floor((length - 1) / 2);
 }
 
 export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
     const count = array.shape.reduce((count, length) => count * length, 1);
     const views: View[] = [];
     if (isDrawable(array.items) && count > 0) {
+        if (isImage(array)) views.push("image");
         if (array.shape.length > 1) views.push("picture");
         if (array.shape.length > 0) views.push("line");
     }
@@ -30,7 +36,9 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
         shape: array.shape,
         dtype: array.dtype,
         ...(array.chunks && { chunks: array.chunks, blocks: array.blocks }),
-        size: bytes(count * array.items.size),
+        size: `${bytes(count * array.items.size)}, compressed ${bytes(array.cbytes)}`,
+        codec: `${array.codec}, level ${array.level}`,
+        filters: array.filters.join(", ") || "none",
     };
     return (
         <section className="array">
@@ -51,7 +59,10 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
 
 function Part({ array, view }: { array: B2ndArray; view: View }) {
     const [mapping, setMapping] = useState(() => mappingOf(array, view));
-    const mapper = array.shape.length > 1 && <DimensionMapper className="mapper" dims={[...array.shape]} dimMapping={mapping} onChange={setMapping} />;
+    // The colours of an image have no axis.
+    const colours = mapping.filter((axis) => axis === null);
+    const [dims, axes] = [array.shape, mapping].map((all) => all.slice(0, all.length - colours.length)) as [number[], Mapping];
+    const mapper = dims.length > 1 && <DimensionMapper className="mapper" dims={dims} dimMapping={axes} onChange={(axes) => setMapping([...axes, ...colours])} />;
     const key = mapping.map((axis) => (typeof axis === "number" ? "" : axis)).join();
     return (
         <div className="part">
@@ -66,7 +77,7 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
     const whole = useMemo(() => ({ x: wholeRange(array, mapping, "x"), y: wholeRange(array, mapping, "y") }), [array, mapping]);
     const [ranges, setRanges] = useState<{ x: Range; y: Range }>(whole);
     const [budget, setBudget] = useState(CHEAP);
-    const [drawn, setDrawn] = useState<{ plane: Plane; items: Float32Array | Float64Array } | null>(null);
+    const [drawn, setDrawn] = useState<{ plane: Plane; items: Items; mapping: Mapping } | null>(null);
     const [progress, setProgress] = useState<number | null>(null);
     const [error, setError] = useState<unknown>(null);
     const plane = useMemo(() => planeOf(array, mapping, ranges, budget), [array, mapping, ranges, budget]);
@@ -76,8 +87,8 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
         setError(null);
         setProgress(0);
         const onProgress = (done: number, total: number) => setProgress(total ? done / total : 1);
-        readNumbers(array, mapping, plane, { signal: aborter.signal, onProgress })
-            .then((items) => setDrawn({ plane, items }))
+        readItems(array, mapping, plane, { signal: aborter.signal, onProgress })
+            .then((items) => setDrawn({ plane, items, mapping }))
             .catch((error: unknown) => aborter.signal.aborted || setError(error))
             .finally(() => aborter.signal.aborted || setProgress(null));
         return () => aborter.abort();
@@ -100,7 +111,7 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
             {error ? <Failure error={error} name="This part cannot be shown" again={() => setRanges({ ...ranges })} /> : null}
             {drawn && !error && (
                 <Boundary instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
-                    <Picture isLine={!mapping.includes("y")} array={array} {...drawn} choose={choose} />
+                    <Picture array={array} {...drawn} choose={choose} />
                 </Boundary>
             )}
         </>

@@ -1,7 +1,7 @@
 // The page: a file is chosen, and its arrays are shown.
 import "@h5web/lib/styles.css";
 import "./page.css";
-import { useCallback, useEffect, useRef, useState, type ReactNode } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import wasm from "../js/wasm/b2nd_bg.wasm";
 import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable } from "../js/index.js";
@@ -84,20 +84,37 @@ function OpenedFile({ opened }: { opened: Opened }): ReactNode {
 /** A store: its keys as a tree, and the array or group that is selected. */
 function StoreView({ name, store }: { name: string; store: B2ndStore }) {
     const [selected, select] = useState(store.keys[0] ?? "/");
+    const root = useMemo(() => groupOf(store.keys), [store]);
     return (
         <div className="store">
             <nav aria-label="members">
-                <Tree name={name} path="/" keys={store.keys} selected={selected} select={select} />
+                <Tree name={name} path="/" group={root} selected={selected} select={select} />
             </nav>
             <Member key={selected} store={store} path={selected} />
         </div>
     );
 }
 
+/** The members of a group by name. An array has none. */
+type Group = Map<string, Group>;
+
+function groupOf(keys: readonly string[]): Group {
+    const root: Group = new Map();
+    for (const key of keys) {
+        let group = root;
+        for (const name of key.slice(1).split("/")) {
+            const member = group.get(name) ?? new Map();
+            group.set(name, member);
+            group = member;
+        }
+    }
+    return root;
+}
+
 interface TreeProps {
     name: string;
     path: string;
-    keys: readonly string[];
+    group: Group;
     selected: string;
     select: (path: string) => void;
 }
@@ -105,24 +122,22 @@ interface TreeProps {
 /** The most entries of a group that are shown. */
 const MOST_ENTRIES = 1000;
 
-function Tree({ name, path, keys, selected, select }: TreeProps) {
+function Tree({ name, path, group, selected, select }: TreeProps) {
     const below = path === "/" ? path : `${path}/`;
-    const within = keys.filter((key) => key.startsWith(below));
-    const names = [...new Set(within.map((key) => key.slice(below.length).split("/")[0]!))];
     const isSelected = path === selected;
     return (
         <div className="entry">
             <button aria-pressed={isSelected} onClick={() => select(path)}>
                 {name}
             </button>
-            {names.length > 0 && (
+            {group.size > 0 && (
                 <ul>
-                    {names.slice(0, MOST_ENTRIES).map((child) => (
+                    {[...group].slice(0, MOST_ENTRIES).map(([child, members]) => (
                         <li key={child}>
-                            <Tree name={child} path={below + child} keys={within} selected={selected} select={select} />
+                            <Tree name={child} path={below + child} group={members} selected={selected} select={select} />
                         </li>
                     ))}
-                    {names.length > MOST_ENTRIES && <li>… and {names.length - MOST_ENTRIES} more</li>}
+                    {group.size > MOST_ENTRIES && <li>… and {group.size - MOST_ENTRIES} more</li>}
                 </ul>
             )}
         </div>

@@ -15,7 +15,7 @@ export function Failure({ error, name, again }: { error: unknown; name: string; 
     );
 }
 
-/** Names and values. Each value is shown as JSON text. */
+/** Names and values. Each value that is not text is shown as JSON. */
 export function Fields({ title, fields }: { title: string; fields: Readonly<Record<string, unknown>> }) {
     const entries = Object.entries(fields);
     if (entries.length === 0) return null;
@@ -29,13 +29,20 @@ export function Fields({ title, fields }: { title: string; fields: Readonly<Reco
                     {entries.map(([name, value]) => (
                         <tr key={name}>
                             <th>{name}</th>
-                            <td>{shortened(typeof value === "string" ? value : JSON.stringify(value))}</td>
+                            <td>{shortened(typeof value === "string" ? value : json(value))}</td>
                         </tr>
                     ))}
                 </tbody>
             </table>
         </details>
     );
+}
+
+/** JSON, also of integers that are a `bigint`. */
+function json(value: unknown): string {
+    if (Array.isArray(value)) return `[${value.map(json).join(",")}]`;
+    if (typeof value === "object" && value) return `{${Object.entries(value).map(([key, value]) => `${JSON.stringify(key)}:${json(value)}`).join(",")}}`;
+    return typeof value === "bigint" ? String(value) : JSON.stringify(value);
 }
 
 const MOST_CHARACTERS = 10_000;

@@ -1,52 +1,69 @@
 // Pictures and lines, with h5web's parts.
-import { AXIS_SCALE_TYPES, type ColorMap, ColorMapSelector, COLOR_SCALE_TYPES, type CustomDomain, DomainWidget, getDomain, getSafeDomain, getVisDomain, HeatmapVis, LineVis, ScaleSelector, ScaleType, Toolbar, useCameraState, useVisCanvasContext, type VisibleDomains } from "@h5web/lib";
+import { AXIS_SCALE_TYPES, type ColorMap, ColorMapSelector, COLOR_SCALE_TYPES, ComplexVisType, ComplexVisTypeSelector, type CustomDomain, DomainWidget, getDomain, getSafeDomain, getVisDomain, HeatmapVis, LineVis, RgbVis, ScaleSelector, ScaleType, ToggleBtn, Toolbar, useCameraState, useVisCanvasContext, type VisibleDomains } from "@h5web/lib";
 import ndarray from "ndarray";
 import { useEffect, useMemo, useState } from "react";
-import { type B2ndArray } from "../js/index.js";
-import { type Plane, type Range } from "./plane.js";
+import { type B2ndArray, type Items } from "../js/index.js";
+import { coloursOf, numbersOf, type Mapping, type Plane, type Range } from "./plane.js";
+
+/** The numbers of a colour. */
+const COLOURS = [0, 255] as [number, number];
 
 interface Props {
     array: B2ndArray;
-    isLine: boolean;
+    mapping: Mapping;
     plane: Plane;
-    items: Float32Array | Float64Array;
+    items: Items;
     choose: (ranges: { x: Range; y: Range }) => void;
 }
 
-export function Picture({ array, isLine, plane, items, choose }: Props) {
+export function Picture({ array, mapping, plane, items, choose }: Props) {
+    const isLine = !mapping.includes("y");
+    const isImage = mapping.includes(null);
+    const [keepsRatio, setKeepsRatio] = useState(isImage);
+    const [part, setPart] = useState<ComplexVisType>(ComplexVisType.Amplitude);
     const [colorMap, setColorMap] = useState<ColorMap>("Viridis");
     const [invert, setInvert] = useState(false);
     const [scale, setScale] = useState(ScaleType.Linear);
     const [custom, setCustom] = useState<CustomDomain>([null, null]);
     const [sight, setSight] = useState<VisibleDomains | null>(null);
     const { counts, ranges, steps } = plane;
+    const aspect = keepsRatio ? "equal" : "auto";
     // Another part is drawn as a whole, not where the last one was enlarged.
     const place = JSON.stringify(ranges);
-    const data = useMemo(() => ndarray(items, isLine ? [counts.x] : [counts.y, counts.x]), [items, isLine, counts]);
-    const found = useMemo(() => getDomain(data, { scaleType: scale }), [data, scale]);
-    const note = remark(found);
+    const data = useMemo(
+        () => (isImage ? ndarray(coloursOf(array, mapping, plane, items), [counts.y, counts.x, 3]) : ndarray(numbersOf(array, mapping, plane, items, part === ComplexVisType.Phase), isLine ? [counts.x] : [counts.y, counts.x])),
+        [array, mapping, plane, items, part, isImage, isLine, counts],
+    );
+    const found = useMemo(() => (isImage ? COLOURS : getDomain(data, { scaleType: scale })), [isImage, data, scale]);
+    const note = isImage ? null : remark(found);
     const values = found ?? ([0, 1] as [number, number]);
     const [domain] = getSafeDomain(getVisDomain(custom, values), values, scale);
     // The indices of the array, and one more for the end of the last pixel.
     const axis = (name: "x" | "y", more: number) => ({ value: Float64Array.from({ length: counts[name] + more }, (_, number) => ranges[name][0] + number * steps[name]) });
-    const part = sight && { x: partOf(sight.xVisibleDomain, ranges.x), y: partOf(sight.yVisibleDomain, ranges.y) };
-    const isPart = part && (["x", "y"] as const).some((name) => part[name][1] - part[name][0] < ranges[name][1] - ranges[name][0]);
+    const inSight = sight && { x: partOf(sight.xVisibleDomain, ranges.x), y: partOf(sight.yVisibleDomain, ranges.y) };
+    const isPart = inSight && (["x", "y"] as const).some((name) => inSight[name][1] - inSight[name][0] < ranges[name][1] - ranges[name][0]);
     const canRefine = isPart && (steps.x > 1 || steps.y > 1);
     return (
         <div className="picture">
             <div className="toolbar"><Toolbar>
-                <DomainWidget dataDomain={values} customDomain={custom} scaleType={scale as ScaleType.Linear} onCustomDomainChange={setCustom} />
-                {isLine ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
-                <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />
+                {isImage ? null : <DomainWidget dataDomain={values} customDomain={custom} scaleType={scale as ScaleType.Linear} onCustomDomainChange={setCustom} />}
+                {isLine || isImage ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
+                {isImage ? null : <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />}
+                {array.items.kind === "complex" ? <ComplexVisTypeSelector value={part} onChange={setPart} options={[ComplexVisType.Amplitude, ComplexVisType.Phase]} /> : null}
+                {isLine ? null : <ToggleBtn label="Keep ratio" value={keepsRatio} onToggle={() => setKeepsRatio(!keepsRatio)} />}
             </Toolbar></div>
             {note && <p className="note">{note}</p>}
-            {canRefine && <button className="refine" onClick={() => choose(part)}>Read what is in sight</button>}
+            {canRefine && <button className="refine" onClick={() => choose(inSight)}>Read what is in sight</button>}
             {isLine ? (
                 <LineVis key={place} className="canvas" dataArray={data} domain={domain} scaleType={scale as ScaleType.Linear} abscissaParams={axis("x", 0)} dtype={array.dtype ?? ""}>
                     <Sight set={setSight} />
                 </LineVis>
+            ) : isImage ? (
+                <RgbVis key={place} className="canvas" dataArray={data} aspect={aspect} abscissaParams={axis("x", 1)} ordinateParams={axis("y", 1)} flipYAxis>
+                    <Sight set={setSight} />
+                </RgbVis>
             ) : (
-                <HeatmapVis key={place} className="canvas" dataArray={data} domain={domain} colorMap={colorMap} invertColorMap={invert} scaleType={scale as ScaleType.Linear} aspect="auto" abscissaParams={axis("x", 1)} ordinateParams={axis("y", 1)} flipYAxis dtype={array.dtype ?? ""}>
+                <HeatmapVis key={place} className="canvas" dataArray={data} domain={domain} colorMap={colorMap} invertColorMap={invert} scaleType={scale as ScaleType.Linear} aspect={aspect} abscissaParams={axis("x", 1)} ordinateParams={axis("y", 1)} flipYAxis dtype={array.dtype ?? ""}>
                     <Sight set={setSight} />
                 </HeatmapVis>
             )}

@@ -1,7 +1,7 @@
 // What is read of an array: a part of it with one or two dimensions, in steps if it is large.
 import { type B2ndArray, type Items, type Layout, type SliceOptions, type Subscript } from "../js/index.js";
 
-/** The dimension that each axis shows; the others have an index. As in h5web. */
+/** The axis of each dimension; `null` for one that is whole, the colours of an image; an index for the others. As in h5web. */
 export type Mapping = (number | "x" | "y" | null)[];
 
 /** A range of indices along an axis. */
@@ -71,10 +71,11 @@ function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range
     const shape = array.blocks;
     let blocks = 1;
     mapping.forEach((axis, dimension) => {
-        if (axis !== "x" && axis !== "y") return;
-        const [start, stop] = ranges[axis];
+        if (typeof axis === "number") return;
+        const [start, stop] = axis ? ranges[axis] : [0, array.shape[dimension]!];
         const length = Math.max(shape[dimension]!, 1);
-        blocks *= Math.min(counts[axis], Math.ceil(stop / length) - Math.floor(start / length));
+        const touched = Math.ceil(stop / length) - Math.floor(start / length);
+        blocks *= axis ? Math.min(counts[axis], touched) : touched;
     });
     return blocks * shape.reduce((bytes, items) => bytes * items, itemSize);
 }
@@ -85,13 +86,30 @@ function isXFirst(mapping: Mapping): boolean {
 }
 
 function subscripts(mapping: Mapping, { ranges, steps }: Part): Subscript[] {
-    return mapping.map((axis) => (axis === "x" || axis === "y" ? [...ranges[axis], steps[axis]] : (axis ?? 0)) as Subscript);
+    return mapping.map((axis) => (axis === "x" || axis === "y" ? [...ranges[axis], steps[axis]] : axis) as Subscript);
 }
 
-/** The numbers of a plane in C order of y and x. A complex number becomes its magnitude, NaT becomes NaN. */
-export async function readNumbers(array: B2ndArray, mapping: Mapping, plane: Plane, options: SliceOptions): Promise<Float32Array | Float64Array> {
-    const items = await array.slice(subscripts(mapping, plane), options);
-    return transposed(numbers(array.items, items), mapping, plane);
+/** The items of a plane as they are stored. */
+export function readItems(array: B2ndArray, mapping: Mapping, plane: Plane, options: SliceOptions): Promise<Items> {
+    return array.slice(subscripts(mapping, plane), options);
+}
+
+/** The numbers of a plane in C order of y and x. A complex number becomes its phase or its magnitude, NaT becomes NaN. */
+export function numbersOf(array: B2ndArray, mapping: Mapping, plane: Plane, items: Items, isPhase: boolean): Float32Array | Float64Array {
+    return transposed(numbers(array.items, items, isPhase), mapping, plane);
+}
+
+/** The colours of an image in C order of y and x: three numbers for each item. */
+export function coloursOf(array: B2ndArray, mapping: Mapping, plane: Plane, items: Items): Uint8Array {
+    return transposed(items as Uint8Array, mapping, plane, array.shape.at(-1)).filter((_, number) => number % array.shape.at(-1)! < COLOURS);
+}
+
+/** Red, green and blue. A fourth number, the opacity, is not shown. */
+const COLOURS = 3;
+
+/** Whether an array looks like an image: the last dimension has three or four bytes. */
+export function isImage({ items, shape }: B2ndArray): boolean {
+    return items.kind === "uint" && items.size === 1 && shape.length > 2 && [COLOURS, COLOURS + 1].includes(shape.at(-1)!);
 }
 
 /** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
@@ -121,10 +139,11 @@ export function isDrawable({ kind, size }: Layout): boolean {
     return size > 0 && ["bool", "int", "uint", "float", "complex", "datetime", "timedelta"].includes(kind);
 }
 
-function numbers(layout: Layout, items: Items): Float32Array | Float64Array {
+function numbers(layout: Layout, items: Items, isPhase: boolean): Float32Array | Float64Array {
     if (layout.kind === "complex") {
         const parts = items as Float32Array | Float64Array;
-        return Float64Array.from({ length: parts.length / 2 }, (_, number) => Math.hypot(parts[2 * number]!, parts[2 * number + 1]!));
+        const drawn = isPhase ? (real: number, imaginary: number) => Math.atan2(imaginary, real) : Math.hypot;
+        return Float64Array.from({ length: parts.length / 2 }, (_, number) => drawn(parts[2 * number]!, parts[2 * number + 1]!));
     }
     if (items instanceof Float32Array || items instanceof Float64Array) return items;
     if (items instanceof BigInt64Array || items instanceof BigUint64Array) {
@@ -134,10 +153,15 @@ function numbers(layout: Layout, items: Items): Float32Array | Float64Array {
     return Float64Array.from(items as Uint8Array);
 }
 
-function transposed(items: Float32Array | Float64Array, mapping: Mapping, { counts }: Plane): Float32Array | Float64Array {
+/** The items in C order of y and x; an item has `length` numbers. */
+function transposed<T extends Uint8Array | Float32Array | Float64Array>(items: T, mapping: Mapping, { counts }: Plane, length = 1): T {
     if (!isXFirst(mapping)) return items;
-    const result = items.slice();
-    for (let y = 0; y < counts.y; y++) for (let x = 0; x < counts.x; x++) result[y * counts.x + x] = items[x * counts.y + y]!;
+    const result = items.slice() as T;
+    for (let y = 0; y < counts.y; y++) {
+        for (let x = 0; x < counts.x; x++) {
+            for (let part = 0; part < length; part++) result[(y * counts.x + x) * length + part] = items[(x * counts.y + y) * length + part]!;
+        }
+    }
     return result;
 }
 

@@ -79,10 +79,31 @@ function Pager({ name, length, size, first, set }: PagerProps) {
             <button disabled={first === 0} onClick={() => go(first - size)} aria-label={`previous ${name}`}>
                 ◀
             </button>
-            {name} <input type="number" aria-label={`first of ${name}`} min={0} max={length - 1} value={first} onChange={({ target }) => go(Number(target.value))} /> to {Math.min(first + size, length) - 1} of {length}
+            {name} <First key={first} name={name} length={length} first={first} go={go} /> to {Math.min(first + size, length) - 1} of {length}
             <button disabled={first >= last} onClick={() => go(first + size)} aria-label={`next ${name}`}>
                 ▶
             </button>
         </span>
+    );
+}
+
+/** The number of the first row or column. The page follows when the number is complete: at Enter, or when it is left. */
+function First({ name, length, first, go }: Omit<PagerProps, "size" | "set"> & { go: (to: number) => void }) {
+    const [typed, setTyped] = useState(String(first));
+    const leave = () => {
+        setTyped(String(first));
+        if (typed !== "") go(Number(typed));
+    };
+    return (
+        <input
+            type="number"
+            aria-label={`first of ${name}`}
+            min={0}
+            max={length - 1}
+            value={typed}
+            onChange={({ target }) => setTyped(target.value)}
+            onBlur={leave}
+            onKeyDown={({ key }) => key === "Enter" && leave()}
+        />
     );
 }

@@ -19,7 +19,9 @@ use b2nd_frame::{
     Array, EmbeddedFrames, Error, ErrorKind, Frame, KnownRanges, Pieces, ReadAt, SlicePlan, Store, Trailer,
 };
 use b2nd_serde::Dtype;
+use js_sys::{Array as JsArray, BigInt, Object};
 use serde_json::{Value, json};
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 type Reader = Box<dyn ReadAt>;
@@ -105,13 +107,13 @@ impl KnownFile {
         KnownArray::new(frame)
     }
 
-    /// The attributes of a group in a store as JSON.
-    pub fn attributes(&mut self, group: &str) -> Result<String, String> {
+    /// The attributes of a group in a store as an object.
+    pub fn attributes(&mut self, group: &str) -> Result<JsValue, String> {
         let trailer = match self.store()? {
             Some(store) => store.attributes(group).map_err(|error| thrown(&error))?,
             None => None,
         };
-        trailer.map_or(Ok("{}".into()), |trailer| attributes(&trailer))
+        trailer.map_or_else(|| Ok(Object::new().into()), |trailer| attributes(&trailer))
     }
 }
 
@@ -147,8 +149,8 @@ impl KnownFile {
     }
 }
 
-/// The attributes as a JSON object. A value without a JSON text is `null`.
-fn attributes(trailer: &Trailer) -> Result<String, String> {
+/// The attributes as an object of JavaScript. A value without a JSON text is `null`.
+fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     let entries = trailer.vlmetalayers().iter().map(|layer| {
         let value = layer.value().map_err(|error| thrown(&error))?;
         let json = messagepack::value(&value, messagepack::LONGEST).ok();
@@ -156,7 +158,30 @@ fn attributes(trailer: &Trailer) -> Result<String, String> {
         Ok((layer.name().to_owned(), json.unwrap_or(Value::Null)))
     });
     let object: serde_json::Map<_, _> = entries.collect::<Result<_, String>>()?;
-    Ok(Value::Object(object).to_string())
+    Ok(js_value(&Value::Object(object)))
+}
+
+/// A JSON value as `JSON.parse` makes it, but with a `bigint` for each integer that a `number` would round.
+fn js_value(value: &Value) -> JsValue {
+    const LARGEST: u64 = (1 << 53) - 1;
+    match value {
+        Value::Null => JsValue::NULL,
+        Value::Bool(value) => JsValue::from_bool(*value),
+        Value::String(text) => JsValue::from_str(text),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(integer), _) if integer.unsigned_abs() > LARGEST => BigInt::from(integer).into(),
+            (None, Some(integer)) => BigInt::from(integer).into(),
+            _ => number.as_f64().map_or(JsValue::NULL, JsValue::from_f64),
+        },
+        Value::Array(values) => values.iter().map(js_value).collect::<JsArray>().into(),
+        // `fromEntries` also defines the property `__proto__`.
+        Value::Object(entries) => {
+            let entry =
+                |(key, value): (&String, &Value)| JsArray::of2(&JsValue::from_str(key), &js_value(value));
+            let entries = entries.iter().map(entry).collect::<JsArray>();
+            Object::from_entries(&entries).map_or(JsValue::NULL, JsValue::from)
+        }
+    }
 }
 
 /// An open array.
@@ -168,22 +193,28 @@ pub struct KnownArray {
 
 #[wasm_bindgen]
 impl KnownArray {
-    /// The shape, chunk shape, block shape, dtype and layout of items as JSON.
+    /// The shape, chunk shape, block shape, dtype, compression and layout of items as JSON.
     pub fn info(&self) -> String {
         let (array, dtype) = (&self.array, self.dtype.as_ref());
+        let header = array.frame().header();
+        let filters: Vec<_> = header.pipeline().map(|filter| filter.to_string()).collect();
         json!({
             "shape": array.shape(),
             "chunks": array.meta().map(|meta| meta.chunkshape()),
             "blocks": array.meta().map(|meta| meta.blockshape()),
             "dtype": dtype.map(|dtype| dtype.numpy_str().to_string()),
+            "codec": header.codec.to_string(),
+            "level": header.level,
+            "filters": filters,
+            "cbytes": header.cbytes,
             "itemSize": array.item_size(),
             "items": dtype.map_or_else(|| dtype::raw(array.item_size()), dtype::layout),
         })
         .to_string()
     }
 
-    /// The attributes as a JSON object.
-    pub fn attributes(&self) -> Result<String, String> {
+    /// The attributes as an object.
+    pub fn attributes(&self) -> Result<JsValue, String> {
         attributes(&self.array.attributes().map_err(|error| thrown(&error))?)
     }
 

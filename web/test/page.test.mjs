@@ -105,6 +105,20 @@ async function colours(page, least, picture) {
     }
 }
 
+/** The share of the pixels of the picture that have a colour. */
+async function share(page, colour) {
+    const png = await page.locator(".canvas canvas").screenshot();
+    return page.evaluate(async ([bytes, colour]) => {
+        const bitmap = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+        const context = new OffscreenCanvas(bitmap.width, bitmap.height).getContext("2d");
+        context.drawImage(bitmap, 0, 0);
+        const pixels = context.getImageData(0, 0, bitmap.width, bitmap.height).data;
+        let count = 0;
+        for (let at = 0; at < pixels.length; at += 4) count += colour.every((part, index) => pixels[at + index] === part);
+        return count / (bitmap.width * bitmap.height);
+    }, [[...png], colour]);
+}
+
 const alert = (page) => page.getByRole("alert").first().innerText();
 
 test("the page draws a heat map of a file from disk, and a plane of each index", () =>
@@ -133,6 +147,46 @@ test("a part of a large picture is read in more detail", () =>
         assert.ok((await colours(page, 10, "fine")) >= 10);
         await page.getByRole("button", { name: "Whole" }).click();
         await page.getByText("every 3rd item along x").waitFor();
+    }));
+
+test("an array of red, green and blue is drawn as an image, as wide as it is", () =>
+    withPage(async (page) => {
+        await choose(page, "image.b2nd", here);
+        await page.getByText("y 0 to 40, x 0 to 60: every item").waitFor();
+        assert.ok((await colours(page, 100, "image")) >= 100);
+        assert.ok((await share(page, [255, 0, 0])) > 0.05);
+        // The slider is that of the two images; the colours have none.
+        assert.equal(await page.getByRole("slider").count(), 1);
+        await page.getByText("1700000000123456789").waitFor();
+        await page.getByText('[18446744073709551615,-9223372036854775808,9007199254740991,{"__proto__":1.5}]').waitFor();
+        await page.getByRole("tab", { name: "picture" }).click();
+        await page.getByText("x 0 to 4:").waitFor();
+    }));
+
+test("a complex number is drawn by its amplitude or its phase", () =>
+    withPage(async (page) => {
+        await choose(page, "geometry/d2_c16_even.b2nd");
+        await colours(page, 4, "amplitude");
+        // The end of the scale of colours.
+        const end = page.getByRole("figure").getByText("2.402e+1");
+        await end.waitFor();
+        await page.getByRole("combobox", { name: "Amplitude" }).click();
+        await page.getByRole("option", { name: "Phase" }).click();
+        await end.waitFor({ state: "detached" });
+        if (pictures) await page.screenshot({ path: `${pictures}/phase.png` });
+    }));
+
+test("a file that is dropped is opened", () =>
+    withPage(async (page) => {
+        const bytes = [...(await readFile(new URL("int32_3x5.b2nd", data)))];
+        const dropped = await page.evaluateHandle((bytes) => {
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([new Uint8Array(bytes)], "dropped.b2nd"));
+            return transfer;
+        }, bytes);
+        await page.dispatchEvent("body", "drop", { dataTransfer: dropped });
+        await page.getByRole("heading", { name: "dropped.b2nd" }).waitFor();
+        assert.equal((await table(page)).length, 3);
     }));
 
 test("the page draws a line", () =>
@@ -240,7 +294,10 @@ test("64 TiB of zeros and two million rows open at once", () =>
         await choose(page, "rows.b2nd", here);
         const cells = await table(page);
         assert.deepEqual([cells.length, cells[0]], [100, ["0", "", "false"]]);
-        await page.getByLabel("first of Rows").fill("1999990");
+        const first = page.getByLabel("first of Rows");
+        await first.fill("1999990");
+        await page.getByText("to 99 of 2000000").waitFor();
+        await first.press("Enter");
         await page.getByText("to 1999999 of 2000000").waitFor();
         await page.getByRole("rowheader", { name: "1999999" }).waitFor();
         if (pictures) await page.screenshot({ path: `${pictures}/rows.png` });

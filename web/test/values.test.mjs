@@ -99,4 +99,14 @@ test("open gives the shapes and attributes", async () => {
     assert.equal(opened.attributes.unit, "kelvin");
     const { shape, chunks, blocks, dtype } = await array("int32_3x5");
     assert.deepEqual({ shape, chunks, blocks, dtype }, { shape: [3, 5], chunks: [2, 3], blocks: [1, 2], dtype: "int32" });
+    const { codec, level, filters, cbytes } = await array("geometry/d3_f4_awkward");
+    assert.deepEqual({ codec, level, filters, cbytes }, { codec: "zstd", level: 5, filters: ["shuffle"], cbytes: 2206 });
+});
+
+test("integers of attributes are exact", async () => {
+    const { attributes } = await open(await openAsBlob(new URL("./data/image.b2nd", import.meta.url)));
+    const { time, ids } = attributes;
+    assert.equal(time, 1_700_000_000_123_456_789n);
+    assert.deepEqual(ids.slice(0, 3), [2n ** 64n - 1n, -(2n ** 63n), 2 ** 53 - 1]);
+    assert.deepEqual(Object.entries(ids[3]), [["__proto__", 1.5]]);
 });

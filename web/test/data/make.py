@@ -22,6 +22,15 @@ zeros("rows.b2nd", (2_000_000,), [("id", "i8"), ("name", "U8"), ("isTrue", "?")]
 markup = zeros("markup.b2nd", (3,), "i4")
 markup.schunk.vlmeta["note"] = "<img src=x onerror=alert(1)><b>bold</b>"
 
+# Two images of red, green, blue and opacity, each with a red corner, and attributes with integers beyond 2^53.
+colours = np.zeros((2, 40, 60, 4), "u1")
+colours[..., 1] = np.arange(60) * 4
+colours[..., 2] = np.arange(40)[:, None] * 6
+colours[:, :20, :20] = [255, 0, 0, 9]
+image = blosc2.asarray(colours, urlpath=str(here / "image.b2nd"), mode="w", chunks=(1, 40, 60, 4), blocks=(1, 20, 30, 4))
+image.schunk.vlmeta["time"] = 1_700_000_000_123_456_789
+image.schunk.vlmeta["ids"] = [2**64 - 1, -(2**63), 2**53 - 1, {"__proto__": 1.5}]
+
 # A smooth picture with more items along x than a picture has.
 wave = np.round(np.sin(np.arange(3000) / 90) * np.cos(np.arange(60)[:, None] / 10) * 20).astype("i1")
 blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000), blocks=(20, 250), cparams={"codec": blosc2.Codec.ZSTD, "clevel": 9})
