@@ -27,13 +27,12 @@ pub struct Error {
 /// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
-/// use b2nd_chunk::{ChunkHeader, ErrorKind, header::stored_header};
+/// use b2nd_chunk::{ChunkHeader, ErrorKind};
 ///
 /// // zfp is a plugin of C-Blosc2.
-/// let mut chunk = stored_header(false, 8, 64, 64, 8).expect("sizes that fit");
-/// (chunk[2], chunk[22]) = (0xc5, 33);
-/// let header = ChunkHeader::parse(&chunk).expect("a header");
-/// assert_eq!(header.check_support().unwrap_err().kind(), ErrorKind::Unsupported);
+/// let bytes = b"\x05\x01\xc5\x08\x40\0\0\0\x40\0\0\0\x28\0\0\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0";
+/// let header = ChunkHeader::parse(bytes).expect("a header");
+/// assert_eq!(header.checked().unwrap_err().kind(), ErrorKind::Unsupported);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -150,17 +150,11 @@ fn vlmetalayers_have_the_values_that_python_blosc2_reads() {
 
 /// A chunk as `chunks.py` describes it.
 fn as_told(entry: &ChunkEntry, header: Option<ChunkHeader>) -> Value {
-    let special = |special| match special {
-        SpecialValue::Zeros => "zeros",
-        SpecialValue::Nan => "nan",
-        SpecialValue::Value => "value",
-        SpecialValue::Uninitialized => "uninitialized",
-    };
     let (kind, place) = match entry.place {
         ChunkPlace::Frame(place) | ChunkPlace::File(place) => {
-            (header.and_then(|header| header.special()).map_or("stored", special), place)
+            (header.and_then(|header| header.special()).map_or("stored", SpecialValue::name), place)
         }
-        ChunkPlace::Special(value) => (special(value), 0),
+        ChunkPlace::Special(value) => (value.name(), 0),
         _ => panic!("{entry:?}"),
     };
     let nbytes = header.map(|header| header.nbytes() as u64);

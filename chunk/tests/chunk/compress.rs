@@ -2,7 +2,7 @@
 //! `lab/interop/compressed.rs` decompress thousands of other chunks with C-Blosc2.
 
 use b2nd_chunk::{
-    CParams, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SpecialValue, SplitMode,
+    CParams, Chunk, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SpecialValue, SplitMode,
 };
 
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
@@ -22,7 +22,7 @@ fn compressed(params: CParams, data: &[u8]) -> (ChunkHeader, Vec<u8>) {
 
 fn decompressed(chunk: &[u8]) -> Vec<u8> {
     let mut data = vec![0xaa; ChunkHeader::parse(chunk).unwrap().nbytes()];
-    Decompressor::new().decompress_into(chunk, &mut data).unwrap();
+    Decompressor::new().decompress_into(&Chunk::parse(chunk).unwrap(), &mut data).unwrap();
     data
 }
 

@@ -1,7 +1,7 @@
 //! Decompresses chunks that C-Blosc2 and C-Blosc wrote, and compares the data with the bytes that were compressed.
 
-use b2nd_chunk::header::stored_header;
-use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter, decompress_to_vec};
+use b2nd_chunk::internals::stored_header;
+use b2nd_chunk::{Chunk, ChunkHeader, Codec, Decompressor, ErrorKind, Filter, decompress_to_vec};
 use b2nd_lab::chunks_of;
 
 /// The items that `tests/data/make.py` compresses.
@@ -18,12 +18,13 @@ fn lines() -> Vec<u8> {
 fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     let header = ChunkHeader::parse(chunk).unwrap();
     let mut data = vec![0xaa; header.nbytes()];
-    assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes()));
+    let parsed = Chunk::parse(chunk).unwrap();
+    assert_eq!(decompressor.decompress_into(&parsed, &mut data), Ok(header.nbytes()));
     let mut done = 0;
     let mut block = vec![0x55; header.nbytes()];
     let mut ends = vec![0];
     for number in 0..header.nblocks().unwrap() {
-        let length = decompressor.decompress_block(chunk, number, &mut block).unwrap();
+        let length = decompressor.decompress_block(&parsed, number, &mut block).unwrap();
         assert_eq!(block[..length], data[done..done + length], "block {number}");
         done += length;
         ends.push(done);
@@ -33,7 +34,7 @@ fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     // Decompresses the blocks again, from the last to the first and each with a new `Decompressor`, because no block
     // may depend on an earlier call.
     for (number, range) in ends.windows(2).enumerate().rev() {
-        let length = Decompressor::new().decompress_block(chunk, number, &mut block).unwrap();
+        let length = Decompressor::new().decompress_block(&parsed, number, &mut block).unwrap();
         assert_eq!(block[..length], data[range[0]..range[1]], "block {number} alone");
     }
     data
@@ -136,10 +137,10 @@ fn chunks_of_one_value_are_filled_from_any_block_on() {
 #[test]
 fn a_chunk_without_data_decompresses_to_nothing() {
     let header = stored_header(false, 4, 0, 8, 0).unwrap();
-    assert_eq!(Decompressor::new().decompress_into(&header, &mut []), Ok(0));
+    assert_eq!(Decompressor::new().decompress_into(&Chunk::parse(&header).unwrap(), &mut []), Ok(0));
     let mut compressed = header;
     compressed[2] = 0x95;
-    assert_eq!(Decompressor::new().decompress_into(&compressed, &mut []), Ok(0));
+    assert_eq!(Decompressor::new().decompress_into(&Chunk::parse(&compressed).unwrap(), &mut []), Ok(0));
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn bytes_after_the_chunk_and_after_the_data_are_left_alone() {
     let mut chunk = chunks_of("codecs").remove(0);
     chunk.extend([1; 100]);
     let mut data = vec![0xaa; items().len() + 2];
-    Decompressor::new().decompress_into(&chunk, &mut data).unwrap();
+    Decompressor::new().decompress_into(&Chunk::parse(&chunk).unwrap(), &mut data).unwrap();
     assert!(data.starts_with(&items()) && data.ends_with(&[0xaa; 2]));
 }
 
@@ -180,7 +181,7 @@ fn bytes_after_the_chunk_and_after_the_data_are_left_alone() {
 fn a_block_is_decompressed_from_its_stored_bytes_alone() {
     let mut decompressor = Decompressor::new();
     for chunk in chunks_of("filters").iter().chain(&chunks_of("codecs")) {
-        let header = ChunkHeader::parse(chunk).unwrap();
+        let header = ChunkHeader::parse(chunk).unwrap().checked().unwrap();
         let mut block = vec![0; header.blocksize()];
         for number in 0..header.nblocks().unwrap() {
             let at = header.header_len() + 4 * number;
@@ -199,6 +200,7 @@ fn a_block_is_decompressed_from_its_stored_bytes_alone() {
 #[test]
 fn a_buffer_that_is_too_short_and_a_block_that_does_not_exist_are_errors_with_their_numbers() {
     let chunk = chunks_of("codecs").remove(0);
+    let chunk = Chunk::parse(&chunk).unwrap();
     let mut decompressor = Decompressor::new();
     let error = decompressor.decompress_into(&chunk, &mut [0; 8011]).unwrap_err();
     let says = "the chunk needs a buffer of 8012 bytes, but this one has 8011";
@@ -225,6 +227,7 @@ fn decompress_into_and_decompress_block_repeat_the_value_of_a_constant_chunk() {
                 assert_eq!(decompressed(&mut decompressor, &chunk), data);
                 for (number, expected) in data.chunks(blocksize).enumerate() {
                     let mut block = vec![0xaa; blocksize];
+                    let chunk = Chunk::parse(&chunk).unwrap();
                     let found = decompressor.decompress_block(&chunk, number, &mut block).unwrap();
                     assert_eq!(&block[..found], expected, "value of {length}, block {number} of {blocksize}");
                 }

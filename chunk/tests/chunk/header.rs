@@ -1,7 +1,7 @@
 //! The headers of chunks, and the rules for them.
 
-use b2nd_chunk::blocks::BlockTable;
-use b2nd_chunk::header::{
+use b2nd_chunk::internals::BlockTable;
+use b2nd_chunk::internals::{
     FILTERS, FLAGS, HeaderSize, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, clear_false_dictionary, set_filter,
     stored_header,
 };
@@ -102,13 +102,13 @@ fn the_flags_of_byte_31_and_30_are_checked() {
 
 #[test]
 fn plugins_and_the_unknown_are_refused_by_name() {
-    parsed(&header()).check_support().unwrap();
+    parsed(&header()).checked().unwrap();
     let with = |changes: &[(usize, u8)]| {
         let mut bytes = header();
         for &(at, byte) in changes {
             bytes[at] = byte;
         }
-        let error = parsed(&bytes).check_support().unwrap_err();
+        let error = parsed(&bytes).checked().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         error.message().to_string()
     };
@@ -146,10 +146,10 @@ fn the_sixth_filter_of_an_alpha_release_does_not_count() {
     let mut bytes = header();
     (bytes[0], bytes[21]) = (3, 77);
     assert!(parsed(&bytes).is_of_alpha());
-    parsed(&bytes).check_support().unwrap();
+    parsed(&bytes).checked().unwrap();
     bytes[0] = 4;
     assert!(!parsed(&bytes).is_of_alpha());
-    parsed(&bytes).check_support().unwrap_err();
+    parsed(&bytes).checked().unwrap_err();
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -133,7 +133,7 @@ struct ReadChunk {
     /// Why the chunk is not decompressed.
     skipped: Option<String>,
     /// The header of a chunk to decompress.
-    header: Option<ChunkHeader>,
+    header: Option<CheckedHeader>,
     /// The chunk to decompress, and some bytes after it. `at` is its offset in its file.
     data: Vec<u8>,
     at: u64,
@@ -303,7 +303,7 @@ impl ChunkScan {
         let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
         let methods = if is_decompressed { chunk_data::check_methods(&header).map(Some) } else { Ok(None) };
         // The table of blocks is then among the bytes that are read here, so each byte is read once.
-        let is_whole = matches!(methods, Ok(Some(()))) && read_rest(chunks, entry, &header, &mut first)?;
+        let is_whole = matches!(methods, Ok(Some(_))) && read_rest(chunks, entry, &header, &mut first)?;
         if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return with(wrong(entry, &why));
         }
@@ -324,9 +324,9 @@ impl ChunkScan {
         }
         match methods {
             Err(why) => chunk.add(why),
-            Ok(_) if is_whole => {
+            Ok(checked) if is_whole => {
                 chunk.data = first.bytes;
-                chunk.header = Some(header);
+                chunk.header = checked;
                 chunk.at = chunks.offset_in_file(entry);
             }
             Ok(_) => {}

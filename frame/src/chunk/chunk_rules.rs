@@ -1,8 +1,9 @@
 //! The rules for a chunk header itself, and for its agreement with the frame.
 
-use b2nd_chunk::Filter;
-use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
-use b2nd_chunk::{ChunkHeader, SpecialValue};
+#[cfg(feature = "decompress")]
+use b2nd_chunk::ErrorKind;
+use b2nd_chunk::internals::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::{CheckedHeader, ChunkHeader, Filter, SpecialValue};
 
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::code::FindingCode;
@@ -121,7 +122,7 @@ impl ChunkRules {
 }
 
 /// Converts the result of a rule of `b2nd_chunk`: an error becomes its message.
-pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String> {
+pub(crate) fn rule<T>(checked: Result<T, b2nd_chunk::Error>) -> Result<T, String> {
     checked.map_err(|error| error.message().to_string())
 }
 
@@ -175,11 +176,11 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
 
 /// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The caller must have checked
 /// that the chunk has a table of blocks: a chunk without a table needs no decompressor.
-pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
+pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    rule(header.check_support())
+    rule(header.checked())
 }
 
 /// Refuses a chunk that no reader can decompress, because its codec or one of its filters has an unknown number. A
@@ -261,10 +262,12 @@ pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
 /// The error for a chunk that could not be decompressed.
 #[cfg(feature = "decompress")]
 pub(crate) fn not_decompressed(entry: &ChunkEntry, error: &b2nd_chunk::Error) -> Error {
-    let (number, why) = (entry.number, error.message());
+    let why = error.message().to_string();
     match error.kind() {
-        b2nd_chunk::ErrorKind::NoMemory => Error::too_large(format_args!("chunk {number} {why}")),
-        _ => Error::malformed(damaged(entry, &why.to_string())),
+        ErrorKind::NoMemory => Error::too_large(format_args!("chunk {} {why}", entry.number)),
+        ErrorKind::Unsupported => unread(entry, &why),
+        ErrorKind::Header | ErrorKind::Table => Error::malformed(wrong(entry, &why)),
+        _ => Error::malformed(damaged(entry, &why)),
     }
 }
 

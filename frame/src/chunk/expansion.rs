@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
-use b2nd_chunk::ErrorKind;
+use b2nd_chunk::{ErrorKind, decompress_to_vec};
 
 #[cfg(feature = "decompress")]
 use crate::error::Error;
@@ -110,9 +110,7 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
 /// Decompresses a whole chunk. The caller must have compared its decompressed size with a limit.
 #[cfg(feature = "decompress")]
 fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
-    let mut data = zeroed(header.nbytes()).map_err(|error| NotDecompressed::NotTried(error.to_string()))?;
-    let decompressed = b2nd_chunk::Decompressor::new().decompress_into(chunk, &mut data);
-    decompressed.map(|_| data).map_err(|error| NotDecompressed::new(error, error.to_string()))
+    decompress_to_vec(chunk, header.nbytes()).map_err(|error| NotDecompressed::new(error, error.to_string()))
 }
 
 #[cfg(not(feature = "decompress"))]

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::Codec;
-use b2nd_chunk::header::{INT32, PARTS};
+use b2nd_chunk::internals::{INT32, PARTS};
 use b2nd_serde::dump::{self, Row};
 
 use super::annotator::{Annotator, Receive, Stop, until_break};

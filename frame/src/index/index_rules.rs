@@ -1,7 +1,7 @@
 //! The rules of the chunk index: its place, its header and its entries.
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::typesize_byte;
+use b2nd_chunk::internals::typesize_byte;
 use b2nd_serde::Geometry;
 
 use crate::chunk::chunk_rules::{ChunkRules, check_dictionary, check_flags};

@@ -1,8 +1,8 @@
 //! Reads the table of blocks of a chunk.
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
-use b2nd_chunk::header::INT32;
+use b2nd_chunk::internals::INT32;
+use b2nd_chunk::internals::{BlockTable, block_starts, stream_len};
 
 use crate::chunk::chunk_rules::rule;
 use crate::chunk::entry::ChunkEntry;

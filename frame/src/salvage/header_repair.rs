@@ -10,7 +10,7 @@ use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
 use memchr::memmem;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::VERSIONS;
+use b2nd_chunk::internals::VERSIONS;
 
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::{FindingCode, Remedy, Severity};

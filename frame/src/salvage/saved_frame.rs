@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -115,7 +115,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = chunk_data::check_methods(&header);
-            match checked.and_then(|()| chunk_data::check(&header, &bytes, at)) {
+            match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
                 Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),

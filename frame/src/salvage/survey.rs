@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
+use b2nd_chunk::internals::{clear_false_dictionary, typesize_byte};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};

@@ -3,10 +3,10 @@
 use core::ops::Range;
 use std::collections::HashSet;
 
-use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::blocks::block_starts;
+use b2nd_chunk::internals::block_starts;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{about, check_support, damaged, rule, unread, wrong};
+use crate::chunk::chunk_rules::{about, damaged};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk_file::name;
 use crate::code::FindingCode;
@@ -61,22 +61,20 @@ impl DistinctChunks {
 /// The number of bytes from the start of a chunk that must be known before its blocks can be read. An uncompressed
 /// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if
 /// it is constant, or if its blocks cannot be decompressed one by one.
-pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
-    if header.special().is_some() {
-        return Ok(header.cbytes());
+pub(super) fn start_len(header: &CheckedHeader) -> usize {
+    if header.special().is_some() || needs_whole(header) {
+        return header.cbytes();
     }
-    if header.is_uncompressed() {
-        return Ok(header.header_len());
-    }
-    check_support(header).map_err(|why| unread(entry, &why))?;
-    if header.needs_other_blocks() {
-        return Ok(header.cbytes());
-    }
-    Ok(header.header_len() + header.table_len().unwrap_or_default())
+    header.header_len() + header.table_len().unwrap_or_default()
+}
+
+/// Whether the blocks of a compressed chunk cannot be decompressed one by one.
+pub(super) fn needs_whole(header: &CheckedHeader) -> bool {
+    header.has_table() && header.needs_other_blocks()
 }
 
 /// The needed blocks of a chunk, in the order of the file, in groups. One read covers all blocks of a group. `start`
-/// has the first bytes of the chunk.
+/// has the first bytes of the chunk, with a table of blocks that was checked.
 pub(super) fn groups(
     entry: &ChunkEntry,
     header: &ChunkHeader,
@@ -92,7 +90,6 @@ pub(super) fn groups(
         });
         return Ok(grouped(header, blocks));
     }
-    rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
     let blocks = located(header, start, chunk).map_err(|why| Error::malformed(damaged(entry, &why)))?;
     Ok(grouped(header, blocks.into_iter()))
 }

@@ -5,9 +5,9 @@ use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{missing, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{check_support, missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
@@ -17,7 +17,7 @@ use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
 use crate::slice::opened::{CACHE_LEN, ChunkLayout, ChunkStart, Opened};
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
-use crate::slice::stored_chunk::{DistinctChunks, extent, groups, start_len};
+use crate::slice::stored_chunk::{DistinctChunks, extent, groups, needs_whole, start_len};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
 
@@ -107,7 +107,7 @@ struct StoredChunk {
 /// A chunk whose header is known.
 struct OpenChunk {
     chunk: StoredChunk,
-    header: ChunkHeader,
+    header: CheckedHeader,
     next: NextRead,
 }
 
@@ -135,8 +135,8 @@ enum Purpose {
     Frame,
     Index,
     /// The first bytes of a chunk, and its header if that was read before.
-    Start(StoredChunk, Option<ChunkHeader>),
-    Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
+    Start(StoredChunk, Option<CheckedHeader>),
+    Blocks(StoredChunk, CheckedHeader, Vec<StoredBlock>),
 }
 
 /// The reason why a page of the index is not in memory.
@@ -266,7 +266,7 @@ impl Waves {
     fn take_start(
         &mut self,
         chunk: StoredChunk,
-        header: Option<ChunkHeader>,
+        header: Option<CheckedHeader>,
         window: Window,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
@@ -277,7 +277,7 @@ impl Waves {
             Some(header) => header,
             None => self.valid_header(entry, bytes)?,
         };
-        let length = start_len(entry, &header)?;
+        let length = start_len(&header);
         let Some(start) = bytes.get(..length) else {
             if !is_first {
                 return Err(too_short(entry, &header, bytes.len()));
@@ -296,10 +296,10 @@ impl Waves {
             }
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
-        if !header.is_uncompressed() && header.needs_other_blocks() {
-            rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
+        if needs_whole(&header) {
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
+        rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
         let start = ChunkStart { header, bytes: start.into() };
         self.opened().keep_start(entry.number, &start);
         if bytes.len() < header.cbytes() {
@@ -314,12 +314,12 @@ impl Waves {
     }
 
     /// Parses and checks the header of a chunk. All later steps rely on the numbers in it.
-    fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
+    fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<CheckedHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.opened().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
         self.distinct.take(entry, header.cbytes())?;
-        Ok(header)
+        check_support(&header).map_err(|why| unread(entry, &why))
     }
 
     /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
@@ -613,7 +613,7 @@ impl Waves {
 
 fn pass_blocks(
     chunk: StoredChunk,
-    header: ChunkHeader,
+    header: CheckedHeader,
     list: Vec<StoredBlock>,
     bytes: Window,
     receive: &mut ReceiveTask<'_>,

@@ -4,7 +4,7 @@ use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::MAX_BLOCKSIZE;
+use b2nd_chunk::internals::MAX_BLOCKSIZE;
 use b2nd_chunk::{Codec, Filter, SplitMode};
 use b2nd_serde::Meta;
 use serde::Serialize;

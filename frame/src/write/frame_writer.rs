@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io::{Seek, Write};
 
-use b2nd_chunk::header::stored_header;
+use b2nd_chunk::internals::stored_header;
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_dictionary, rule};
@@ -368,7 +368,7 @@ impl<W: Write + Seek> FrameWriter<W> {
             SpecialValue::Nan if !self.plan.can_be_nan => {
                 Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
             }
-            SpecialValue::Nan | SpecialValue::Zeros | SpecialValue::Uninitialized => Ok(()),
+            _ => Ok(()),
         }
     }
 
