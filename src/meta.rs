@@ -19,13 +19,12 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 #[cfg(feature = "dtype")]
 use crate::dtype::{self, Dtype};
-use crate::error::{Detail, Error, LayoutFault, out_of_range};
+use crate::error::{Detail, Error, LayoutFault};
 use crate::geometry::{self, Dimensions, Geometry};
-use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME};
-use crate::marker::FIXINT_MAX;
+use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_LAYOUT, META_NAME};
 use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
-use crate::wire::{Reader, check_dtype};
+use crate::wire::{Reader, check_dtype, check_fixint, check_ndim};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
 // The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
@@ -220,14 +219,13 @@ impl Meta {
         dtype_format: u8,
         dtype: &str,
     ) -> Result<Self, Error> {
-        let ndim = u8::try_from(found).ok().filter(|&ndim| usize::from(ndim) <= MAX_NDIM);
-        let ndim = ndim.ok_or_else(|| out_of_range(found as u128).in_entry(Entry::Ndim))?;
+        let ndim = check_ndim(found).map_err(|error| error.in_entry(Entry::Ndim))?;
         check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
         check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
         check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
-        check_fixint(Entry::Version, version)?;
-        check_fixint(Entry::DtypeFormat, dtype_format)?;
-        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
+        check_fixint(version).map_err(|error| error.in_entry(Entry::Version))?;
+        check_fixint(dtype_format).map_err(|error| error.in_entry(Entry::DtypeFormat))?;
+        check_dtype(dtype.as_bytes()).map_err(|error| error.in_entry(Entry::Dtype))?;
         let shapes = OwnedShapes::from_shapes(ndim, shapes);
         Ok(Self { shapes, dtype: dtype.into(), layout, version, dtype_format })
     }
@@ -426,7 +424,7 @@ impl Meta {
         if !self.layout.has(Entry::Dtype) {
             return Err(LayoutFault::Surplus { layout: self.layout }.error().in_entry(Entry::Dtype));
         }
-        check_dtype(dtype).map_err(|error| error.in_entry(Entry::Dtype))?;
+        check_dtype(dtype.as_bytes()).map_err(|error| error.in_entry(Entry::Dtype))?;
         self.dtype = dtype.into();
         Ok(self)
     }
@@ -437,13 +435,6 @@ fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::new(Detail::Dimensions { found: length, ndim }).in_entry(entry))
-}
-
-fn check_fixint(entry: Entry, value: u8) -> Result<(), Error> {
-    if value <= FIXINT_MAX {
-        return Ok(());
-    }
-    Err(out_of_range(u128::from(value)).in_entry(entry))
 }
 
 // Written by hand, because a derived `Debug` would show an empty dtype if the layout has no dtype.
@@ -468,7 +459,7 @@ impl Serialize for Meta {
         let mut fields = serializer.serialize_struct(META_NAME, META_FIELDS.len())?;
         // The layout comes first, because it determines the entries. This crate's own `Serializer` needs the layout
         // before the entries.
-        fields.serialize_field("layout", &self.layout)?;
+        fields.serialize_field(META_LAYOUT, &self.layout)?;
         fields.serialize_field("version", &self.version)?;
         fields.serialize_field("ndim", &self.shapes.ndim)?;
         fields.serialize_field("shape", self.shape())?;
@@ -505,7 +496,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
                 return Ok(Meta::from_metalayer(&metalayer, dtype));
             }
         }
-        read_general(bytes).map_err(E::custom)
+        read_any(bytes).map_err(E::custom)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut fields: A) -> Result<Meta, A::Error> {
@@ -527,7 +518,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
         let (map, mut draft) = (&mut map, Draft::default());
         while let Some(field) = map.next_key_seed(FieldName)? {
             match field {
-                None => value(map, "layout", &mut draft.layout)?,
+                None => value(map, META_LAYOUT, &mut draft.layout)?,
                 Some(Entry::Version) => value(map, "version", &mut draft.version)?,
                 Some(Entry::Ndim) => value(map, "ndim", &mut draft.ndim)?,
                 Some(Entry::Shape) => value(map, "shape", &mut draft.shape)?,
@@ -541,12 +532,11 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads a metalayer of any layout and with any dimensions. Fails if the metalayer is invalid, or if bytes follow it.
-// This is the general way, for a metalayer that `Metalayer::ordinary` does not read. The function is not inlined, so
-// the code of the fast way stays small.
+/// Reads a metalayer that need not be *ordinary*. Fails if it is invalid, or if bytes follow it.
+// Not inlined, so the code for ordinary metalayers stays small.
 #[cold]
 #[inline(never)]
-fn read_general(bytes: &[u8]) -> Result<Meta, Error> {
+fn read_any(bytes: &[u8]) -> Result<Meta, Error> {
     let (metalayer, dtype) = Metalayer::read_with_text(Reader::new(bytes), true)?;
     Ok(Meta::from_metalayer(&metalayer, dtype))
 }
@@ -612,7 +602,7 @@ impl Visitor<'_> for FieldName {
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Option<Entry>, E> {
         match Entry::ALL.iter().find(|entry| entry.name() == name) {
-            None if name != "layout" => Err(E::unknown_field(name, META_FIELDS)),
+            None if name != META_LAYOUT => Err(E::unknown_field(name, META_FIELDS)),
             entry => Ok(entry.copied()),
         }
     }

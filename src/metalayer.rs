@@ -2,13 +2,14 @@
 
 use crate::error::{Detail, Error, TextFault};
 use crate::layout::{BEFORE_TEXT, Entry, Layout, with_entries};
-use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32, STR32_HEADER};
+use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32};
 use crate::wire::{Integers, ReadError, Reader, Text};
 
-// Constants, because a pattern cannot call a function.
-const SEVEN_ENTRIES: u8 = Layout::B2nd.marker();
-const SIX_ENTRIES: u8 = Layout::B2ndSix.marker();
-const FIVE_ENTRIES: u8 = Layout::Caterva.marker();
+// The first bytes of the layouts, by the number of entries that they state. Constants, because a pattern cannot call a
+// function.
+const MARKED_7: u8 = Layout::B2nd.marker();
+const MARKED_6: u8 = Layout::B2ndSix.marker();
+const MARKED_5: u8 = Layout::Caterva.marker();
 
 /// The entries of a metalayer. Every byte of it has been checked.
 #[derive(Debug)]
@@ -40,10 +41,10 @@ impl<'de> Metalayer<'de> {
     // written only during a few days of 2023.
     pub(crate) fn layout(reader: Reader<'de>) -> Result<Layout, Error> {
         let error = match reader.rest() {
-            [SEVEN_ENTRIES, ..] => return Ok(Layout::B2nd),
-            [FIVE_ENTRIES, ..] => return Ok(Layout::Caterva),
+            [MARKED_7, ..] => return Ok(Layout::B2nd),
+            [MARKED_5, ..] => return Ok(Layout::Caterva),
             // The entries that both layouts have are those of `Caterva`.
-            [SIX_ENTRIES, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
+            [MARKED_6, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
                 Ok(Self { rest, .. }) => match *rest.rest() {
                     [STR32, ..] => return Ok(Layout::B2ndSix),
                     [0..=FIXINT_MAX, ..] => return Ok(Layout::B2ndMismarked),
@@ -70,7 +71,7 @@ impl<'de> Metalayer<'de> {
     pub(crate) fn read_with_text(reader: Reader<'de>, must_end: bool) -> Result<(Self, &'de str), Error> {
         let metalayer = Self::read(reader)?;
         let text = metalayer.dtype.map_err(|bytes| {
-            let error = metalayer.place(Entry::Dtype).add_to(TextFault::find(bytes).error());
+            let error = metalayer.place(Entry::Dtype).add_to(TextFault::not_utf8(bytes).error());
             error.of_version(metalayer.version)
         })?;
         if must_end {
@@ -83,7 +84,7 @@ impl<'de> Metalayer<'de> {
     /// dimension, and with a dtype that is UTF-8. Nearly every real metalayer is ordinary.
     #[inline(always)]
     pub(crate) fn ordinary(reader: Reader<'de>) -> Option<Self> {
-        let [SEVEN_ENTRIES, ..] = reader.rest() else { return None };
+        let [MARKED_7, ..] = reader.rest() else { return None };
         let metalayer = Self::read_as::<()>(Layout::B2nd, reader).ok()?;
         (!metalayer.has_negative && metalayer.dtype.is_ok()).then_some(metalayer)
     }
@@ -140,7 +141,7 @@ impl<'de> Metalayer<'de> {
     // is read to find its end.
     #[inline]
     pub(crate) fn length(bytes: &[u8]) -> usize {
-        if let [SEVEN_ENTRIES, _, ndim, ..] = *bytes {
+        if let [MARKED_7, _, ndim, ..] = *bytes {
             let before = BEFORE_TEXT.of(ndim);
             let length = bytes.get(..before).and_then(<[u8]>::last_chunk).copied().map(u32::from_be_bytes);
             return match length.map(|length| before.saturating_add(length as usize)) {
@@ -176,7 +177,7 @@ pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
         // The first byte claims a number of entries. More entries than in the known layouts are accepted, because a
         // later version may have more. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have
         // three, and no version.
-        [FIVE_ENTRIES..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
+        [MARKED_5..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
         _ => error,
     }
 }
@@ -217,7 +218,7 @@ impl Place {
             let before = entry.encoding().size().of(dimension);
             error.in_dimension(entry, dimension.into()).at(offset + before)
         } else {
-            let before = error.text_fault().map_or(0, |fault| STR32_HEADER + fault.at());
+            let before = error.text_fault().map_or(0, TextFault::offset);
             error.in_entry(entry).at(offset + before)
         }
     }

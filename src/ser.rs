@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!                                                         ┌─▶ IntegerSerializer ─┐
-//! value ─▶ MetalayerSerializer ─▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
+//! value ─▶ Serializer ──────────▶ SerializeMetalayer ─────┼─▶ VectorSerializer ──┼─▶ Writer ─▶ bytes
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
@@ -18,9 +18,9 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
-use crate::layout::{Encoding, Entry, Layout, MAX_NDIM, META_FIELDS, META_NAME, ParseLayoutError};
+use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayoutError, may_be_meta};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
-use crate::wire::{FixedInt, Slots, Writer};
+use crate::wire::{FixedInt, Slots, Writer, check_dtype};
 
 /// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
 #[cfg(feature = "alloc")]
@@ -90,8 +90,9 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// ```
 #[inline]
 pub fn to_slice<'a, T: Serialize + ?Sized>(value: &T, buffer: &'a mut [u8]) -> Result<&'a mut [u8], Error> {
-    let mut length = 0;
-    value.serialize(MetalayerSerializer::<true>::new(Writer::new(&mut *buffer), &mut length))?;
+    let mut serializer = Serializer::new(buffer);
+    value.serialize(&mut serializer)?;
+    let length = serializer.offset();
     Ok(buffer.get_mut(..length).unwrap_or_default())
 }
 
@@ -126,7 +127,11 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
     let mut length = 0;
-    value.serialize(MetalayerSerializer::<false>::new(Writer::new(&mut []), &mut length))?;
+    value.serialize(MeasuringSerializer {
+        writer: Writer::new(&mut []),
+        length: &mut length,
+        layout: None,
+    })?;
     Ok(length)
 }
 
@@ -174,10 +179,7 @@ fn allocated<T: Serialize + ?Sized>(
 ) -> Result<(Box<[u8]>, usize), Error> {
     let (mut bytes, mut length) = (Box::default(), 0);
     let writer = Writer::allocating(&mut bytes, dtype_room);
-    value.serialize(MetalayerSerializer::<false> {
-        layout,
-        ..MetalayerSerializer::new(writer, &mut length)
-    })?;
+    value.serialize(MeasuringSerializer { writer, length: &mut length, layout })?;
     Ok((bytes, length))
 }
 
@@ -198,87 +200,154 @@ fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
     Err(Error::new(Detail::Unsupported(found)))
 }
 
-/// The serializer for one metalayer. If the metalayer `MUST_FIT` the buffer, it is an error if it does not.
-struct MetalayerSerializer<'s, const MUST_FIT: bool> {
-    writer: Writer<'s>,
-    /// Increased by the length of the metalayer when it is complete.
-    written: &'s mut usize,
+/// A serde serializer that writes metalayers into a buffer.
+///
+/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
+/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
+/// each entry accepts.
+///
+/// ```
+/// use b2nd_serde::{Layout, Serializer};
+/// use serde::Serialize;
+///
+/// let mut buffer = [0; 100];
+/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
+/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
+/// let length = serializer.offset();
+/// assert_eq!((length, buffer[0]), (34, 0x96));
+/// # Ok::<(), b2nd_serde::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Serializer<'a> {
+    buffer: &'a mut [u8],
+    position: usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
 }
 
-impl<'s, const MUST_FIT: bool> MetalayerSerializer<'s, MUST_FIT> {
+impl<'a> Serializer<'a> {
+    /// A serializer that writes to the front of a buffer.
+    #[must_use]
     #[inline]
-    fn new(writer: Writer<'s>, written: &'s mut usize) -> Self {
-        Self { writer, written, layout: None }
+    pub fn new(buffer: &'a mut [u8]) -> Self {
+        Self { buffer, position: 0, layout: None }
     }
 
-    /// The layout of a value with this number of entries.
-    #[inline(always)]
-    fn layout_of(&self, gives: usize) -> Result<Layout, Error> {
-        match self.layout {
-            None => Layout::of_entries(gives).ok_or_else(|| LayoutFault::NoLayout { gives }.error()),
-            Some(layout) if layout.entries().len() == gives => Ok(layout),
-            Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
-        }
+    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
+    /// value with another number of entries is an error, and so is a `Meta` of another layout.
+    ///
+    /// ```
+    /// use b2nd_serde::{Layout, Serializer};
+    /// use serde::Serialize;
+    ///
+    /// let mut buffer = [0; 100];
+    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
+    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
+    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
+    /// ```
+    #[must_use]
+    pub fn with_layout(mut self, layout: Layout) -> Self {
+        self.layout = Some(layout);
+        self
     }
 
-    /// Starts a metalayer of this layout.
+    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
+    ///
+    /// A metalayer that could not be written does not count.
+    #[must_use]
+    #[inline]
+    pub fn offset(&self) -> usize {
+        self.position
+    }
+
+    /// Starts the next metalayer at the current position of the buffer.
     #[inline(always)]
-    fn entries(self, layout: Layout) -> SerializeMetalayer<'s, MUST_FIT> {
-        SerializeMetalayer {
-            writer: self.writer,
-            written: self.written,
-            layout,
-            given: layout,
-            version: 0,
-            next: 0,
-            ndim: 0,
-            next_field: NextField::Entry,
-        }
+    fn start(&mut self, layout: Layout) -> SerializeMetalayer<'_, true> {
+        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
+        SerializeMetalayer::new(layout, Writer::new(buffer), &mut self.position)
     }
 }
 
-impl<'s, const MUST_FIT: bool> serde::Serializer for MetalayerSerializer<'s, MUST_FIT> {
-    serializer_types! { (), Error, elements: SerializeMetalayer<'s, MUST_FIT>, fields: SerializeMetalayer<'s, MUST_FIT> }
+/// A serializer for one metalayer, which may be longer than the buffer of the writer.
+// A type of its own, not a flag of `Serializer`: otherwise `to_vec` and `to_slice` would share the code that serializes a
+// type, and it would be inlined into neither.
+struct MeasuringSerializer<'s> {
+    writer: Writer<'s>,
+    /// Increased by the length of the metalayer when it is complete.
+    length: &'s mut usize,
+    /// The requested layout. If it is `None`, the number of entries selects the layout.
+    layout: Option<Layout>,
+}
 
+impl<'s> MeasuringSerializer<'s> {
     #[inline(always)]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        match (len, self.layout) {
-            (Some(len), _) => self.serialize_tuple(len),
-            // The length of the sequence is not known. The layout determines how many entries there must be, and `end`
-            // checks this.
-            (None, Some(layout)) => Ok(self.entries(layout)),
-            (None, None) => Err(LayoutFault::UnknownCount.error()),
+    fn start(self, layout: Layout) -> SerializeMetalayer<'s, false> {
+        SerializeMetalayer::new(layout, self.writer, self.length)
+    }
+}
+
+/// Implements [`serde::Serializer`] for a type with a method `start`, which starts a metalayer.
+macro_rules! metalayer_serializer {
+    ($serializer:ty => $metalayer:ty) => {
+        impl<'s> serde::Serializer for $serializer {
+            serializer_types! { (), Error, elements: $metalayer, fields: $metalayer }
+
+            #[inline(always)]
+            fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+                match (len, self.layout) {
+                    (Some(len), _) => self.serialize_tuple(len),
+                    // The length of the sequence is not known. The layout determines how many entries there must be, and
+                    // `end` checks this.
+                    (None, Some(layout)) => Ok(self.start(layout)),
+                    (None, None) => Err(LayoutFault::UnknownCount.error()),
+                }
+            }
+
+            #[inline(always)]
+            fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
+                let layout = layout_of(len, self.layout)?;
+                Ok(self.start(layout))
+            }
+
+            #[inline(always)]
+            fn serialize_struct(
+                self,
+                name: &'static str,
+                len: usize,
+            ) -> Result<Self::SerializeStruct, Error> {
+                // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every
+                // layout. serde passes the names of the fields one by one, so they are compared later.
+                if may_be_meta(name, len) {
+                    let next_field = NextField::MetaLayout(self.layout);
+                    return Ok(SerializeMetalayer { next_field, ..self.start(Layout::B2nd) });
+                }
+                self.serialize_tuple(len)
+            }
+
+            serialize_through! { some newtype tuple_struct }
+
+            serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
         }
+    };
+}
+
+metalayer_serializer! { &'s mut Serializer<'_> => SerializeMetalayer<'s, true> }
+metalayer_serializer! { MeasuringSerializer<'s> => SerializeMetalayer<'s, false> }
+
+/// The layout of a value with this number of entries.
+#[inline(always)]
+fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
+    match requested {
+        None => Layout::of_entries(gives).ok_or_else(|| LayoutFault::NoLayout { gives }.error()),
+        Some(layout) if layout.entries().len() == gives => Ok(layout),
+        Some(layout) => Err(LayoutFault::Gives { layout, gives }.error()),
     }
-
-    #[inline(always)]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        let layout = self.layout_of(len)?;
-        Ok(self.entries(layout))
-    }
-
-    #[inline(always)]
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
-        // serde passes the names of the fields one by one, so they are compared later.
-        if name == META_NAME && len == META_FIELDS.len() {
-            let next_field = NextField::MetaLayout(self.layout);
-            return Ok(SerializeMetalayer { next_field, ..self.entries(Layout::B2nd) });
-        }
-        self.serialize_tuple(len)
-    }
-
-    serialize_through! { some newtype tuple_struct }
-
-    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }
 
 /// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot continue.
 const FAILED: u8 = u8::MAX;
 
-/// A metalayer that is being written, entry by entry.
+/// A metalayer that is being written, entry by entry. If it `MUST_FIT` the buffer, it is an error if it does not.
 // The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
 // of names and the matches over entries, because it knows the entry of each field.
 #[derive(Debug)]
@@ -291,7 +360,6 @@ pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
     /// also those that its layout lacks.
     given: Layout,
-    version: u8,
     /// The position of the next entry in `given`; [`FAILED`] after an error, even if the `Serialize` of the value ignores
     /// the error.
     next: u8,
@@ -299,7 +367,12 @@ pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
     next_field: NextField,
 }
 
-impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
+impl<'s, const MUST_FIT: bool> SerializeMetalayer<'s, MUST_FIT> {
+    #[inline(always)]
+    fn new(layout: Layout, writer: Writer<'s>, written: &'s mut usize) -> Self {
+        Self { writer, written, layout, given: layout, next: 0, ndim: 0, next_field: NextField::Entry }
+    }
+
     #[inline(always)]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let Some(entry) = self.given.entry(self.next) else {
@@ -326,16 +399,11 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         let writer = &mut self.writer;
         match entry.encoding() {
             _ if !self.layout.has(entry) => {}
-            // What comes before `ndim` is written together with `ndim`, because the buffer of `to_vec` depends on it.
-            Encoding::Fixint if entry == Entry::Version => self.version = fixint(value)?,
-            Encoding::Fixint => writer.fixint(fixint(value)?),
+            Encoding::Fixint if entry == Entry::Version => writer.version(integer(value)?)?,
+            Encoding::Fixint => writer.fixint(integer(value)?)?,
             Encoding::Ndim => {
-                let ndim = fixint(value)?;
-                if usize::from(ndim) > MAX_NDIM {
-                    return Err(out_of_range(u128::from(ndim)));
-                }
-                self.ndim = ndim;
-                writer.start(self.layout, self.version, ndim);
+                self.ndim = integer(value)?;
+                writer.start(self.layout, self.ndim)?;
             }
             Encoding::Int64s => {
                 let slots = writer.vector::<i64>(self.ndim);
@@ -413,7 +481,7 @@ impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
         value: &T,
         asked: Option<Layout>,
     ) -> Result<(), Error> {
-        if key != "layout" {
+        if key != META_LAYOUT {
             return Err(wrong_meta_fields());
         }
         let value = value.serialize(LayoutSerializer)?;
@@ -434,15 +502,15 @@ impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> 
 
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
-        if let NextField::MetaLayout(asked) = self.next_field {
-            return self.meta_layout(key, value, asked);
-        }
+        let checked = match self.next_field {
+            NextField::MetaLayout(asked) => self.meta_layout(key, value, asked),
+            _ => self.check_name(key).and_then(|()| self.element(value)),
+        };
         // Records the failure, because a `Serialize` may ignore the error and continue.
-        if let Err(error) = self.check_name(key) {
+        if checked.is_err() {
             self.next = FAILED;
-            return Err(error);
         }
-        self.element(value)
+        checked
     }
 
     #[inline(always)]
@@ -479,14 +547,6 @@ fn integer<W: Width, T: Serialize + ?Sized>(value: &T) -> Result<W, Error> {
     value.serialize(IntegerSerializer(PhantomData))
 }
 
-/// A positive fixint: 0 to 127.
-#[inline]
-fn fixint<T: Serialize + ?Sized>(value: &T) -> Result<u8, Error> {
-    // The positive fixints are exactly the values of an `i8` that are not negative.
-    let value: i8 = integer(value)?;
-    u8::try_from(value).map_err(|_| out_of_range(i128::from(value)))
-}
-
 /// An integer type with a checked conversion from every other integer type.
 trait Width:
     TryFrom<i8>
@@ -502,7 +562,7 @@ trait Width:
 {
 }
 
-impl Width for i8 {}
+impl Width for u8 {}
 impl Width for i32 {}
 impl Width for i64 {}
 
@@ -678,7 +738,8 @@ impl serde::Serializer for TextSerializer<'_> {
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
         match core::str::from_utf8(bytes) {
             Ok(text) => self.serialize_str(text),
-            Err(_) => Err(TextFault::find(bytes).error()),
+            // A NUL is found first, as when a dtype is read.
+            Err(_) => check_dtype(bytes).and_then(|()| Err(TextFault::not_utf8(bytes).error())),
         }
     }
 
@@ -692,96 +753,4 @@ impl serde::Serializer for TextSerializer<'_> {
     serialize_through! { some newtype }
 
     serialize_rejects! { unsupported: integers bool floats char none unit variants_with_content sequences map structs }
-}
-
-/// A serde serializer that writes metalayers into a buffer.
-///
-/// It takes a struct, tuple, tuple struct or sequence of 7, 6 or 5 entries, or a `Meta`. The position of an entry, not
-/// its Rust type, determines its encoding. The page [`data_model`](crate::data_model) has a table of the types that
-/// each entry accepts.
-///
-/// ```
-/// use b2nd_serde::{Layout, Serializer};
-/// use serde::Serialize;
-///
-/// let mut buffer = [0; 100];
-/// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2ndMismarked);
-/// (0, 1, [6], [4], [2], 0, "|u1").serialize(&mut serializer)?;
-/// let length = serializer.offset();
-/// assert_eq!((length, buffer[0]), (34, 0x96));
-/// # Ok::<(), b2nd_serde::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct Serializer<'a> {
-    buffer: &'a mut [u8],
-    position: usize,
-    /// The requested layout. If it is `None`, the number of entries selects the layout.
-    layout: Option<Layout>,
-}
-
-impl<'a> Serializer<'a> {
-    /// A serializer that writes to the front of a buffer.
-    #[must_use]
-    #[inline]
-    pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, position: 0, layout: None }
-    }
-
-    /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
-    /// value with another number of entries is an error, and so is a `Meta` of another layout.
-    ///
-    /// ```
-    /// use b2nd_serde::{Layout, Serializer};
-    /// use serde::Serialize;
-    ///
-    /// let mut buffer = [0; 100];
-    /// let mut serializer = Serializer::new(&mut buffer).with_layout(Layout::B2nd);
-    /// let error = (0, 1, [6], [4], [2]).serialize(&mut serializer).unwrap_err();
-    /// assert_eq!(error.to_string(), "layout b2nd has 7 entries, but the value gives 5");
-    /// ```
-    #[must_use]
-    pub fn with_layout(mut self, layout: Layout) -> Self {
-        self.layout = Some(layout);
-        self
-    }
-
-    /// The number of bytes written so far. The next metalayer begins at this offset of the buffer.
-    ///
-    /// A metalayer that could not be written does not count.
-    #[must_use]
-    #[inline]
-    pub fn offset(&self) -> usize {
-        self.position
-    }
-
-    /// The serializer for the next metalayer, which begins at the current position of the buffer.
-    #[inline]
-    fn start(&mut self) -> MetalayerSerializer<'_, true> {
-        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
-        let (layout, writer) = (self.layout, Writer::new(buffer));
-        MetalayerSerializer { layout, ..MetalayerSerializer::new(writer, &mut self.position) }
-    }
-}
-
-impl<'s> serde::Serializer for &'s mut Serializer<'_> {
-    serializer_types! { (), Error, elements: SerializeMetalayer<'s, true>, fields: SerializeMetalayer<'s, true> }
-
-    #[inline]
-    fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-        self.start().serialize_seq(len)
-    }
-
-    #[inline]
-    fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-        self.start().serialize_tuple(len)
-    }
-
-    #[inline]
-    fn serialize_struct(self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
-        self.start().serialize_struct(name, len)
-    }
-
-    serialize_through! { some newtype tuple_struct }
-
-    serialize_rejects! { unsupported: integers bool floats char str bytes none unit variants map }
 }

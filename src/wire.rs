@@ -13,10 +13,10 @@ use alloc::{boxed::Box, vec};
 use core::fmt::{self, Display, Write};
 use core::marker::PhantomData;
 
-use crate::error::{Detail, Error, TextFault};
+use crate::error::{Detail, Error, TextFault, out_of_range};
 #[cfg(feature = "alloc")]
 use crate::layout::BEFORE_TEXT;
-use crate::layout::{Entry, Layout, MAX_DTYPE_LEN, MAX_NDIM, vector_marker};
+use crate::layout::{Entry, Layout, MAX_NDIM, vector_marker};
 use crate::marker::{FIXINT_MAX, INT32, INT32_SIZE, INT64, INT64_SIZE, STR32, STR32_HEADER};
 
 /// A signed integer of a fixed width.
@@ -122,19 +122,6 @@ impl<T: FixedInt> ExactSizeIterator for Integers<'_, T> {
 
 /// A dtype that was read. Its bytes have no NUL. If they are not UTF-8, a Rust type can still take the bytes.
 pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
-
-/// Whether bytes can be a dtype, if they are also UTF-8: they have no NUL, and there are at most [`MAX_DTYPE_LEN`].
-// C-Blosc2 reads a dtype as a C string, which would end at the NUL.
-#[inline]
-fn is_dtype(bytes: &[u8]) -> bool {
-    bytes.len() <= MAX_DTYPE_LEN && !bytes.contains(&0)
-}
-
-/// Checks that a text can be a dtype.
-#[inline]
-pub(crate) fn check_dtype(text: &str) -> Result<(), Error> {
-    if is_dtype(text.as_bytes()) { Ok(()) } else { Err(TextFault::find(text.as_bytes()).error()) }
-}
 
 /// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. The cause is found only
 /// for an `Error`.
@@ -253,13 +240,18 @@ impl<'de> Reader<'de> {
             return Err(E::new(|| self.no_value(STR32, 0, STR32_HEADER)));
         };
         let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
-        match rest.split_at_checked(length) {
-            Some((text, rest)) if is_dtype(text) => {
-                self.rest = rest;
-                Ok(core::str::from_utf8(text).map_err(|_| text))
-            }
-            _ => Err(E::new(|| self.no_text(length))),
+        // The limit is checked before the length of the input, because a dtype above the limit is wrong in any input.
+        if let Err(fault) = TextFault::check_length(length) {
+            return Err(E::new(|| self.text_error(fault)));
         }
+        let Some((text, after)) = rest.split_at_checked(length) else {
+            return Err(E::new(|| Self::at(self.position() + STR32_HEADER, rest).truncated(length)));
+        };
+        if let Err(fault) = TextFault::check_piece(0, text) {
+            return Err(E::new(|| self.text_error(fault)));
+        }
+        self.rest = after;
+        Ok(core::str::from_utf8(text).map_err(|_| text))
     }
 
     /// Checks that no bytes are left.
@@ -310,29 +302,42 @@ impl<'de> Reader<'de> {
         self.no_value(T::MARKER, 0, T::SIZE).at_dimension(dimension)
     }
 
-    /// The error for an invalid dtype of this length.
+    /// The error for an invalid dtype at the position.
     #[cold]
-    pub(crate) fn no_text(mut self, length: usize) -> Error {
-        if length > MAX_DTYPE_LEN {
-            // The limit is checked before the length of the input, because a dtype above the limit is wrong in any
-            // input.
-            self.skip(1);
-            return self.error(Detail::Text(TextFault::TooLong { length }));
-        }
-        self.skip(STR32_HEADER);
-        let Some(text) = self.rest.get(..length) else { return self.truncated(length) };
-        let fault = TextFault::find(text);
-        self.skip(fault.at());
-        self.error(Detail::Text(fault))
+    pub(crate) fn text_error(&self, fault: TextFault) -> Error {
+        fault.error().at(self.position() + fault.offset())
     }
 }
 
-/// Writes the values of a metalayer one after another. Bytes that do not fit the buffer are counted and dropped, so an
+/// Checks that a number can be `version` or `dtype_format`.
+#[inline]
+pub(crate) fn check_fixint(value: u8) -> Result<u8, Error> {
+    if value <= FIXINT_MAX { Ok(value) } else { Err(out_of_range(u128::from(value))) }
+}
+
+/// Checks that a number can be `ndim`.
+#[inline]
+pub(crate) fn check_ndim(count: usize) -> Result<u8, Error> {
+    match u8::try_from(count) {
+        Ok(ndim) if count <= MAX_NDIM => Ok(ndim),
+        _ => Err(out_of_range(count as u128)),
+    }
+}
+
+/// Checks that bytes can be `dtype`, if they are UTF-8.
+#[inline]
+pub(crate) fn check_dtype(text: &[u8]) -> Result<(), Error> {
+    TextFault::check_piece(0, text).map_err(TextFault::error)
+}
+
+/// Writes the values of a metalayer one after another, and checks them. Bytes that do not fit the buffer are counted and dropped, so an
 /// empty buffer measures the length of a metalayer.
 #[derive(Debug)]
 pub(crate) struct Writer<'s> {
     buffer: &'s mut [u8],
     position: usize,
+    /// Written together with `ndim`, because the buffer may be allocated only then.
+    version: u8,
     /// Makes the buffer when the number of dimensions is known.
     #[cfg(feature = "alloc")]
     allocation: Option<Allocation<'s>>,
@@ -344,6 +349,7 @@ impl<'s> Writer<'s> {
         Self {
             buffer,
             position: 0,
+            version: 0,
             #[cfg(feature = "alloc")]
             allocation: None,
         }
@@ -390,9 +396,17 @@ impl<'s> Writer<'s> {
         self.buffer.get_mut(start..self.position)
     }
 
+    /// Checks `version`, and keeps it for [`start`](Self::start).
+    #[inline]
+    pub(crate) fn version(&mut self, version: u8) -> Result<(), Error> {
+        self.version = check_fixint(version)?;
+        Ok(())
+    }
+
     /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
     #[inline]
-    pub(crate) fn start(&mut self, layout: Layout, version: u8, ndim: u8) {
+    pub(crate) fn start(&mut self, layout: Layout, ndim: u8) -> Result<(), Error> {
+        check_ndim(ndim.into())?;
         #[cfg(feature = "alloc")]
         if let Some(Allocation { owner, dtype_room }) = self.allocation.take() {
             // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower
@@ -406,20 +420,23 @@ impl<'s> Writer<'s> {
             assert!(Layout::B2nd.bytes_before(Entry::Ndim).of(0) == 2);
             assert!(Layout::B2nd.bytes_before(Entry::Shape).of(0) == 3);
         };
-        let start = [layout.marker(), version, ndim];
+        let start = [layout.marker(), self.version, ndim];
         if let Some(slot) = self.buffer.first_chunk_mut() {
             *slot = start;
         }
         // Set and not added to, so the compiler knows the position.
         self.position = start.len();
+        Ok(())
     }
 
     /// Writes `dtype_format`.
     #[inline]
-    pub(crate) fn fixint(&mut self, value: u8) {
+    pub(crate) fn fixint(&mut self, value: u8) -> Result<(), Error> {
+        let value = check_fixint(value)?;
         if let Some([slot]) = self.advance(1) {
             *slot = value;
         }
+        Ok(())
     }
 
     /// Writes the marker of a dimension vector, and returns slots for its integers. If the whole vector does not fit
@@ -441,7 +458,7 @@ impl<'s> Writer<'s> {
     /// Writes `dtype`. Fails if the text cannot be a dtype.
     #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<(), Error> {
-        check_dtype(text)?;
+        check_dtype(text.as_bytes())?;
         let room = self.advance(STR32_HEADER + text.len());
         if let Some((header, slot)) = room.and_then(<[u8]>::split_first_chunk_mut) {
             *header = str32_header(text.len());
@@ -456,12 +473,12 @@ impl<'s> Writer<'s> {
     pub(crate) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let start = self.position;
         self.position += STR32_HEADER;
-        let mut pieces = TextPieces { start: self.position, writer: self, error: None };
+        let mut pieces = TextPieces { start: self.position, writer: self, fault: None };
         let written = write!(pieces, "{value}");
-        // If a piece of the text was rejected, the error of this piece is returned. The result of the `Display` does
+        // If a piece of the text was rejected, the fault of this piece is returned. The result of the `Display` does
         // not matter then, because a `Display` may ignore the error and continue, or return another error.
-        match (written, pieces.error) {
-            (_, Some(error)) => Err(error),
+        match (written, pieces.fault) {
+            (_, Some(fault)) => Err(fault.error()),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
             (Ok(()), None) => {
                 let header = str32_header(self.position - start - STR32_HEADER);
@@ -488,27 +505,21 @@ struct TextPieces<'w, 's> {
     /// The position of the text.
     start: usize,
     /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
-    error: Option<Error>,
+    fault: Option<TextFault>,
 }
 
 impl Write for TextPieces<'_, '_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // Each piece is checked for a NUL and for the total length before it is written. At the end, the text could not
-        // be searched for a NUL, because pieces that do not fit the buffer are dropped.
-        let before = self.writer.position - self.start;
-        let length = before + piece.len();
-        let fault = if let Some(at) = piece.bytes().position(|byte| byte == 0) {
-            TextFault::Nul { at: before + at }
-        } else if length > MAX_DTYPE_LEN {
-            TextFault::TooLong { length }
-        } else {
-            if let Some(slot) = self.writer.advance(piece.len()) {
-                slot.copy_from_slice(piece.as_bytes());
-            }
-            return Ok(());
-        };
-        self.error = Some(fault.error());
-        Err(fmt::Error)
+        // Each piece is checked before it is written. At the end, the text could not be checked, because pieces that do
+        // not fit the buffer are dropped.
+        if let Err(fault) = TextFault::check_piece(self.writer.position - self.start, piece.as_bytes()) {
+            self.fault = Some(fault);
+            return Err(fmt::Error);
+        }
+        if let Some(slot) = self.writer.advance(piece.len()) {
+            slot.copy_from_slice(piece.as_bytes());
+        }
+        Ok(())
     }
 }
 
@@ -577,11 +588,12 @@ mod tests {
     fn a_writer_counts_bytes_that_do_not_fit() {
         fn write(buffer: &mut [u8]) -> (usize, bool) {
             let mut writer = Writer::new(buffer);
-            writer.start(Layout::B2nd, 0, 1);
+            writer.version(0).unwrap();
+            writer.start(Layout::B2nd, 1).unwrap();
             writer.vector(1).put(6_i64);
             writer.vector(1).put(4_i32);
             writer.vector(1).put(2_i32);
-            writer.fixint(0);
+            writer.fixint(0).unwrap();
             writer.text("|u1").unwrap();
             (writer.position(), writer.check_room().is_ok())
         }
@@ -591,5 +603,16 @@ mod tests {
             assert_eq!(write(&mut buffer[..room]), (length, room >= length), "{room}");
         }
         assert_eq!(buffer[length..], [0xee; 40][length..]);
+    }
+
+    #[test]
+    fn a_writer_rejects_numbers_that_a_reader_rejects() {
+        for value in 0..=u8::MAX {
+            let read = Reader::new(&[value]).fixint::<Error>().is_ok();
+            assert_eq!(Writer::new(&mut []).fixint(value).is_ok(), read, "{value}");
+            assert_eq!(Writer::new(&mut []).version(value).is_ok(), read, "{value}");
+            let read = Reader::new(&[value]).ndim::<Error>().is_ok();
+            assert_eq!(Writer::new(&mut []).start(Layout::B2nd, value).is_ok(), read, "{value}");
+        }
     }
 }

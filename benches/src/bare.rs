@@ -4,7 +4,6 @@
 //! ```text
 //! bare read FOLDER THREADS             opens each file below FOLDER, reads its start, and closes it
 //! bare write CHUNKS COUNT LEN TURNS    a file of COUNT ready chunks, each of LEN bytes: four contenders take turns
-//! bare many COUNT PATH                 COUNT small chunks into one frame, to measure memory
 //! ```
 
 use std::fs::{self, File};
@@ -27,7 +26,6 @@ fn main() {
         ["write", chunks, count, len, turns] => {
             write(Path::new(chunks), number(count), number(len), number(turns));
         }
-        ["many", count, path] => many(number(count), Path::new(path)),
         _ => panic!("which contender?"),
     }
 }
@@ -119,18 +117,4 @@ fn bare(chunks: &[&[u8]], path: &Path, syncs: bool) {
     if syncs {
         file.sync_all().unwrap();
     }
-}
-
-/// Writes `count` stored chunks of 64 zeros into one frame.
-fn many(count: usize, path: &Path) {
-    let mut chunk = [0; 96];
-    chunk[..4].copy_from_slice(&[5, 1, 0x07, 1]);
-    for (at, value) in [(4, 64_u32), (8, 64), (12, 96)] {
-        chunk[at..at + 4].copy_from_slice(&value.to_le_bytes());
-    }
-    let mut writer = builder(64, count).create(path).unwrap();
-    for number in 0..writer.nchunks() {
-        writer.write_chunk(number, &chunk).unwrap();
-    }
-    writer.finish().unwrap().persist().unwrap();
 }

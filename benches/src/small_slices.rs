@@ -9,21 +9,19 @@
 //! | `one` | one thread | the processor time in seconds |
 //! | `shared` | two threads that share the array, half of the slices each | the seconds |
 //! | `apart` | two threads, each with an open array of its own | the seconds |
-//! | `bytes` | one thread, in an array that was just opened | the number of bytes of each slice |
 //!
 //! An array stays open, so its slices are warm from the second line on.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::ops::Range;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
-use b2nd_frame::{Array, Frame, ReadAt};
+use b2nd_frame::Array;
 use cpu_time::ThreadTime;
 
 type Ranges = Vec<Range<u64>>;
@@ -66,40 +64,6 @@ fn in_two_threads(arrays: [&Array; 2], slices: &[Ranges], nbytes: usize) -> f64 
     })
 }
 
-/// A file that counts the bytes that were read.
-struct Counted {
-    file: File,
-    bytes: AtomicU64,
-}
-
-impl ReadAt for Counted {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let length = self.file.read_at(buffer, offset)?;
-        self.bytes.fetch_add(length as u64, Ordering::Relaxed);
-        Ok(length)
-    }
-
-    fn size(&self) -> io::Result<u64> {
-        self.file.size()
-    }
-
-    fn modified(&self) -> Option<SystemTime> {
-        self.file.modified()
-    }
-}
-
-/// The number of bytes that each slice reads in an array that was just opened.
-fn bytes(path: &str, slices: &[Ranges]) -> String {
-    let counted = Counted { file: File::open(path).expect("a file"), bytes: AtomicU64::new(0) };
-    let array = Array::new(Frame::read_at(counted, 0).expect("a frame")).expect("an array");
-    let taken = slices.iter().map(|slice| {
-        let before = array.frame().reader().bytes.load(Ordering::Relaxed);
-        array.slice(slice).read().expect("items");
-        (array.frame().reader().bytes.load(Ordering::Relaxed) - before).to_string()
-    });
-    taken.collect::<Vec<_>>().join(" ")
-}
-
 fn main() {
     let mut arrays = BTreeMap::new();
     for line in io::stdin().lock().lines() {
@@ -123,8 +87,7 @@ fn main() {
                 start.elapsed().as_secs_f64().to_string()
             }
             "shared" => in_two_threads([first, first], &slices, nbytes).to_string(),
-            "apart" => in_two_threads([first, second], &slices, nbytes).to_string(),
-            _ => bytes(path, &slices),
+            _ => in_two_threads([first, second], &slices, nbytes).to_string(),
         };
         println!("{answer}");
         io::stdout().flush().expect("standard output");

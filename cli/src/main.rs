@@ -40,7 +40,7 @@ use crate::commands::{Command, overview};
     version,
     max_term_width = 80,
     arg_required_else_help = true,
-    mut_arg("color", |arg| arg.hide_short_help(true)),
+    mut_arg("color", |arg| arg.hide_short_help(true).help("When to use colors")),
     after_help = "Addresses:
   FILE, FOLDER  a frame, a sparse frame or a store
   FILE:MEMBER   a member of a zip file

@@ -42,15 +42,11 @@ impl Problem {
         self
     }
 
-    /// The problem that no file can be created in a folder.
-    pub(crate) fn uncreatable(folder: &Path, why: impl fmt::Display) -> Self {
-        Self::new("io", format!("cannot create a file in {}: {why}", folder.display()))
-    }
-
-    /// The problem that a path is missing or not a folder; `None` if it is a folder.
+    /// The problem that no file can be created in a folder, because it is missing or not a folder; `None` if it is one.
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
-        (!folder.is_dir()).then(|| Self::uncreatable(folder, why))
+        let message = || format!("cannot create a file in {}: {why}", folder.display());
+        (!folder.is_dir()).then(|| Self::new("io", message()))
     }
 
     /// Whether the input is not a frame at all.

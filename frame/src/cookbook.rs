@@ -1,6 +1,7 @@
 //! Recipes for common tasks. This module has documentation only.
 //!
-//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array), [many threads](#one-array-for-many-threads),
+//! **Items:** [a slice, or the whole array](#a-slice-or-the-whole-array),
+//! [an array of `save_array`](#an-array-of-save_array), [many threads](#one-array-for-many-threads),
 //! [a changing array](#follow-an-array-that-another-program-changes), [a slice by HTTP](#a-slice-by-http),
 //! [rows as structs](#rows-as-structs), [a large array](#an-array-that-does-not-fit-in-memory),
 //! [the bytes of an item](#which-bytes-hold-item-i-j-k),

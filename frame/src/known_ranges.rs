@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 use crate::source::{BYTES_PER_ROUND_TRIP, ReadAt};
+use crate::spans::gaps;
 
 /// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
 ///
@@ -87,7 +88,7 @@ impl KnownRanges {
         let bytes = bytes.into();
         let mut known = self.known();
         let within = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX);
-        for gap in gaps(&known, range_of(start, &bytes)) {
+        for gap in unknown(&known, range_of(start, &bytes)) {
             let part = bytes.get(within(gap.start)..within(gap.end)).unwrap_or_default();
             known.insert(gap.start, part.to_vec());
         }
@@ -119,19 +120,10 @@ fn range_of(start: u64, bytes: &[u8]) -> Range<u64> {
 }
 
 /// The parts of a range that are not known.
-fn gaps(known: &BTreeMap<u64, Vec<u8>>, Range { start, end }: Range<u64>) -> Vec<Range<u64>> {
-    let (mut gaps, mut at) = (Vec::new(), start);
+fn unknown(known: &BTreeMap<u64, Vec<u8>>, Range { start, end }: Range<u64>) -> Vec<Range<u64>> {
     let before = known.range(..=start).next_back();
-    let within = known.range(start..end);
-    let after = range_of(end, &[]);
-    let ranges = before.into_iter().chain(within).map(|(&start, bytes)| range_of(start, bytes));
-    for Range { start, end } in ranges.chain([after]) {
-        if at < start {
-            gaps.push(at..start);
-        }
-        at = at.max(end);
-    }
-    gaps
+    let ranges = before.into_iter().chain(known.range(start..end));
+    gaps(ranges.map(|(&start, bytes)| range_of(start, bytes)), start..end).collect()
 }
 
 impl ReadAt for KnownRanges {
@@ -147,7 +139,7 @@ impl ReadAt for KnownRanges {
         {
             return bytes.as_slice().read_at(buffer, offset - start);
         }
-        Err(Error::unknown(gaps(&known, offset..end)).into())
+        Err(Error::unknown(unknown(&known, offset..end)).into())
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -162,9 +154,9 @@ impl ReadAt for KnownRanges {
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let known = self.known();
         let clamped = ranges.iter().map(|range| range.start.min(self.size)..range.end.min(self.size));
-        let unknown: Vec<_> =
-            clamped.filter(|range| !range.is_empty()).flat_map(|range| gaps(&known, range)).collect();
-        if unknown.is_empty() { Ok(()) } else { Err(Error::unknown(unknown).into()) }
+        let clamped = clamped.filter(|range| !range.is_empty());
+        let missing: Vec<_> = clamped.flat_map(|range| unknown(&known, range)).collect();
+        if missing.is_empty() { Ok(()) } else { Err(Error::unknown(missing).into()) }
     }
 }
 

@@ -132,6 +132,8 @@ mod progress;
 
 mod queue;
 
+mod spans;
+
 mod chunk_file;
 
 mod source;
@@ -166,6 +168,11 @@ mod edit;
 mod salvage;
 
 mod dump;
+
+mod frame_methods;
+
+#[cfg(feature = "decompress")]
+mod array_methods;
 
 #[cfg(doc)]
 pub mod cookbook;
@@ -235,7 +242,7 @@ pub use write::whole_array::write_array;
 #[doc(hidden)]
 pub use {
     chunk::expansion::expansion_limit, chunk_file::SPARSE_INDEX, find::store::is_store_folder,
-    read::lock::has_locks,
+    read::lock::has_locks, write::destination::write_new_file,
 };
 /// The crates of the types of items and arrays.
 #[cfg(feature = "ndarray")]

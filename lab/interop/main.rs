@@ -3,7 +3,6 @@
 mod change;
 mod chunk_data;
 mod compressed;
-mod examples;
 mod frame;
 mod indexed;
 mod info;

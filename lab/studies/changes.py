@@ -4,8 +4,8 @@
     lab/run changes FOLDER       the arrays in this folder
 
 A command either refuses the array, and leaves every byte of it, or it succeeds. Then `b2nd check --data --strict` must find nothing
-that it did not find before, and python-blosc2 must read the expected items. Where python-blosc2 cannot open the old array, `b2nd cat`
-reads both.
+that it did not find before, and python-blosc2 must read the expected items and dtype, and the chunks and blocks that `b2nd info` shows.
+`b2nd cat` reads the old array where python-blosc2 cannot, and both where python-blosc2 can read neither, or items were never written.
 """
 
 import collections
@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import blosc2
 import numpy as np
@@ -28,11 +29,23 @@ from study import B2ND, ROOT, b2nd, reported, scratch
 MOST = 1 << 24
 
 
+def padded(array):
+    """The array with zeros as the padding of structs, which NumPy does not always copy."""
+    if array.dtype.names is None:
+        return array
+    new = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names:
+        new[name] = padded(array[name])
+    return new
+
+
 def of_python(path):
-    """The items of an array in a file, as python-blosc2 reads them, in hexadecimal; None if it does not."""
+    """An array in a file as python-blosc2 reads it: shape, items in hexadecimal, dtype, chunks and blocks; None if it does not."""
     try:
         array = blosc2.open(str(path), mode="r")
-        return [list(array.shape), array[...].tobytes().hex()] if isinstance(array, blosc2.NDArray) else None
+        if not isinstance(array, blosc2.NDArray):
+            return None
+        return [list(array.shape), padded(array[...]).tobytes().hex(), str(array.dtype), list(array.chunks), list(array.blocks)]
     except Exception:
         return None
 
@@ -41,17 +54,25 @@ def of_command(path):
     run = subprocess.run([B2ND, "cat", "--npy", path], capture_output=True)
     if run.returncode:
         return None
-    array = np.load(io.BytesIO(run.stdout))
-    return [list(array.shape), array.tobytes().hex()]
+    array, record = np.load(io.BytesIO(run.stdout)), b2nd("info", "--json", path)[0]
+    return [list(array.shape), padded(array).tobytes().hex(), str(array.dtype), record["chunks"], record["blocks"]]
 
 
-def items(path, reader):
-    """The shape and the bytes of all items."""
+class Content(NamedTuple):
+    shape: list
+    items: bytes
+    dtype: str
+    chunks: list
+    blocks: list
+
+
+def content_of(path, reader):
+    """The content of an array, None, or how python-blosc2 ended."""
     found = answers(of_python, [path])[0] if reader == "python" else of_command(path)
-    return (found[0], bytes.fromhex(found[1])) if isinstance(found, list) else found
+    return Content(found[0], bytes.fromhex(found[1]), *found[2:]) if isinstance(found, list) else found
 
 
-def content(path):
+def files_of(path):
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
     return {file: file.read_bytes() for file in files if file.is_file()}
 
@@ -64,15 +85,19 @@ class Array:
         self.path = Path(folder, f"a{source.suffix}")
         self.reset()
         self.record = b2nd("info", "--json", self.path)[0]
-        self.reader, self.items = "python", None
+        self.old = None
         if self.record["nbytes"] is None or self.record["nbytes"] > MOST:
             return
         self.findings = collections.Counter(reported([self.path], "--data")[0])
-        self.items = items(self.path, "python")
-        kinds = {chunk.get("kind") for chunk in b2nd("chunks", "--json", self.path)}
         # python-blosc2 reads other bytes each time if they were never written.
-        if self.items is None or isinstance(self.items, str) or "uninitialized" in kinds:
-            self.reader, self.items = "command", items(self.path, "command")
+        is_written = all(chunk.get("kind") != "uninitialized" for chunk in b2nd("chunks", "--json", self.path))
+        self.readers = ["python", "command"] if is_written else ["command"]
+        for reader in self.readers:
+            self.old = content_of(self.path, reader)
+            if isinstance(self.old, Content):
+                # If python-blosc2 reads the old array, it must read the new one too.
+                self.readers = [reader] if reader == "python" else self.readers
+                break
 
     def reset(self):
         for path in self.folder.iterdir():
@@ -93,6 +118,11 @@ class Array:
         others |= {"<u4": "<i4", "<u8": "<i8", "<f2": "<i2"}
         return others.get(self.record["dtype"], self.record["dtype"] or "uint8")
 
+    def missing_dtype(self):
+        """The option with a dtype for an array of Caterva, which has none."""
+        size = self.record["typesize"]
+        return ["--dtype", {1: "|u1", 2: "<u2", 4: "<u4", 8: "<u8"}.get(size, f"|V{size}")] if self.record["layout"] == "caterva" else []
+
     def more(self):
         """A NumPy file with the items of the last index along dimension 0."""
         file = self.folder / "more.npy"
@@ -101,23 +131,31 @@ class Array:
         return file
 
 
-# What a command does to the items: whether the found shape and bytes are right.
-def is_same(array, found):
-    return found == array.items
+# What a command does to an array: whether the new content is right.
+def is_same(array, new):
+    return new[:2] == array.old[:2] and (new.dtype == array.old.dtype or array.missing_dtype())
 
 
-def is_resized(array, found):
+def is_retyped(array, new):
+    dtype = array.new_dtype()
+    expected = array.old.dtype if dtype == array.record["dtype"] else str(np.dtype(dtype))
+    return new[:2] == array.old[:2] and new.dtype == expected
+
+
+def is_resized(array, new):
     """The items that are in both shapes are the same. Others can be anything."""
-    (shape, data), (old, before) = found, array.items
+    (shape, data), (old, before) = new[:2], array.old[:2]
+    if shape != array.new_shape() or new.dtype != array.old.dtype:
+        return False
     size = len(before) // int(np.prod(old))
     common = tuple(slice(min(lengths)) for lengths in zip(shape, old))
     part, found = (np.frombuffer(items, f"V{size}").reshape(of)[common] for items, of in ((before, old), (data, shape)))
     return part.tobytes() == found.tobytes()
 
 
-def is_longer(array, found):
-    (shape, data), (old, before) = found, array.items
-    return shape == [old[0] + 1, *old[1:]] and data == before + last(old, before)
+def is_longer(array, new):
+    (shape, data), (old, before) = new[:2], array.old[:2]
+    return new.dtype == array.old.dtype and shape == [old[0] + 1, *old[1:]] and data == before + last(old, before)
 
 
 def last(shape, data):
@@ -127,24 +165,24 @@ def last(shape, data):
 
 COMMANDS = {
     "set --shape": (lambda a: ["set", a.path, "--shape", ",".join(map(str, a.new_shape()))], None, is_resized),
-    "set --dtype": (lambda a: ["set", a.path, "--dtype", a.new_dtype()], None, is_same),
+    "set --dtype": (lambda a: ["set", a.path, "--dtype", a.new_dtype()], None, is_retyped),
     "set --vlmeta": (lambda a: ["set", a.path, "--vlmeta", "b2nd_test=[1,2,3]"], None, is_same),
     "set --remove-vlmeta": (lambda a: ["set", a.path, "--remove-vlmeta", "b2nd_test"], None, is_same),
     "convert --append": (lambda a: ["convert", "--append", "0", a.more(), a.path], None, is_longer),
-    "rewrite in place": (lambda a: ["rewrite", a.path, a.path], None, is_same),
-    "rewrite --sparse": (lambda a: ["rewrite", "--sparse", a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
-    "rewrite --contiguous": (lambda a: ["rewrite", "--contiguous", a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
+    "rewrite in place": (lambda a: ["rewrite", *a.missing_dtype(), a.path, a.path], None, is_same),
+    "rewrite --sparse": (lambda a: ["rewrite", "--sparse", *a.missing_dtype(), a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
+    "rewrite --contiguous": (lambda a: ["rewrite", "--contiguous", *a.missing_dtype(), a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
     "salvage": (lambda a: ["salvage", a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
     "convert": (lambda a: ["convert", a.path, a.folder / "new.b2nd"], "new.b2nd", is_same),
 }
 
 
 def changes(source):
-    """The result of each command for an array: `changed`, `refused: CODE`, or what is wrong."""
+    """The result of each command for an array: `changed` with the reader of the new array, `refused: CODE`, or what is wrong."""
     results = {}
     with scratch() as folder:
         array = Array(source, Path(folder))
-        if array.items is None or isinstance(array.items, str):
+        if not isinstance(array.old, Content):
             return {}
         for name, (words, new, is_right) in COMMANDS.items():
             if 0 in (array.record["shape"] or [0]) and name in ("set --shape", "convert --append"):
@@ -152,13 +190,13 @@ def changes(source):
             # The vlmetalayer that is removed is the one that the command before has set.
             if name != "set --remove-vlmeta":
                 array.reset()
-            before = content(array.path)
+            before = files_of(array.path)
             run = subprocess.run([B2ND, *words(array)], capture_output=True, text=True)
             path = array.folder / new if new else array.path
             if run.returncode not in (0, 1):
                 results[name] = f"status {run.returncode}: {run.stderr}"
             elif run.returncode:
-                is_left = content(array.path) == before and (not new or not path.exists())
+                is_left = files_of(array.path) == before and (not new or not path.exists())
                 results[name] = "refused: " + run.stderr.strip() if is_left else f"failed, and left another file: {run.stderr}"
             else:
                 results[name] = judge(array, name, path, is_right, before if new else None)
@@ -166,20 +204,26 @@ def changes(source):
 
 
 def judge(array, name, path, is_right, before):
-    if before and content(array.path) != before:
+    if before and files_of(array.path) != before:
         return "the old array has changed"
-    found = items(path, array.reader)
-    if found is None or isinstance(found, str):
-        return f"{array.reader} cannot read the new array ({found})"
+    for reader in array.readers:
+        new = content_of(path, reader)
+        if isinstance(new, Content):
+            break
+    else:
+        return f"{array.readers[0]} cannot read the new array ({new})"
+    record = b2nd("info", "--json", path)[0]
+    if [new.chunks, new.blocks] != [record["chunks"], record["blocks"]]:
+        return f"{reader} reads chunks {new.chunks} and blocks {new.blocks}"
     more = collections.Counter(reported([path], "--data")[0]) - array.findings
-    if not any(last(*found)):
+    if not any(last(*new[:2])):
         # These warn of zeros at the end, which could be real data.
         more = {finding: count for finding, count in more.items() if finding[1] not in ("no-data", "never-written")}
     if more:
         return f"check finds {dict(more)}"
-    if not is_right(array, found):
-        return f"other items: shape {found[0]} instead of {array.items[0]}"
-    return "changed"
+    if not is_right(array, new):
+        return f"other items: {new.dtype} of shape {new.shape}, before {array.old.dtype} of shape {array.old.shape}"
+    return f"changed, {reader}"
 
 
 def main():
@@ -194,14 +238,15 @@ def main():
     refusals, faults = collections.Counter(), []
     for path, of_path in results.items():
         for name, result in of_path.items():
-            kind = "changed" if result == "changed" else "refused" if result.startswith("refused: ") else "wrong"
+            kind = "changed" if result.startswith("changed, ") else "refused" if result.startswith("refused: ") else "wrong"
             counts[name][kind] += 1
+            counts[name]["python"] += result == "changed, python"
             if kind == "wrong":
                 faults.append(f"{path}: {name}: {result}")
             elif kind == "refused":
                 refusals[f"{name}: {result.split(': ', 3)[-1].splitlines()[-1]}"] += 1
     print(f"{len(paths)} arrays, {sum(map(bool, results.values()))} of which can be read\n")
-    print(table("command | changed: | refused: | wrong:", [[name, *(found[kind] for kind in ("changed", "refused", "wrong"))] for name, found in counts.items()]))
+    print(table("command | changed: | read by python-blosc2: | refused: | wrong:", [[name, *(found[kind] for kind in ("changed", "python", "refused", "wrong"))] for name, found in counts.items()]))
     for text, count in sorted(refusals.items()):
         print(f"{count} x {text}")
     if not sum(count["changed"] for count in counts.values()):

@@ -1,6 +1,7 @@
 //! The pages agree with the examples, the tests, the runs and the files that they mention.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use b2nd_lab::root;
 
@@ -43,6 +44,55 @@ fn each_promise_of_a_readme_has_a_test() {
     }
 }
 
+fn is_rust(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "rs")
+}
+
+/// All Rust files in a folder and the folders below it.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|file| is_rust(file));
+    files.chain(folders.iter().flat_map(|folder| rust_files(folder))).collect()
+}
+
+/// A name of at least four words in SECURITY.md is the name of a test.
+#[test]
+fn each_test_that_the_page_on_security_names_exists() {
+    let folders = ["tests", "zstd/tests", "chunk/tests", "frame/tests", "cli/tests", "lab/interop"];
+    let files = folders.iter().flat_map(|folder| rust_files(&root().join(folder)));
+    let tests: String = files.map(|file| fs::read_to_string(file).unwrap()).collect();
+    let page = page("SECURITY.md");
+    let is_name = |text: &&str| {
+        text.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
+            && text.split('_').count() >= 4
+    };
+    let names: Vec<_> = page.split('`').filter(is_name).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names {
+        assert!(tests.contains(&format!("fn {name}()")), "there is no test {name}");
+    }
+}
+
+/// A source file such as `edit/commit.rs`, or a folder such as `edit/`.
+#[test]
+fn each_source_that_a_page_names_exists() {
+    let folders = ["src", "tests", "zstd", "chunk", "frame", "cli", "lab", "fuzz/src"];
+    let files: Vec<_> = folders.iter().flat_map(|folder| rust_files(&root().join(folder))).collect();
+    let mut names = 0;
+    for name in ["docs/DESIGN.md", "CONTRIBUTING.md", "SECURITY.md"] {
+        let page = page(name);
+        let is_name = |text: &str| text.chars().all(|c| "_/.".contains(c) || c.is_ascii_alphanumeric());
+        let is_source = |text: &&str| is_name(text) && (is_rust(Path::new(text)) || text.ends_with('/'));
+        for source in page.split('`').filter(is_source) {
+            let is_part = |file: &PathBuf| file.ancestors().any(|path| path.ends_with(source));
+            assert!(root().join(source).exists() || files.iter().any(is_part), "{name}: {source}");
+            names += 1;
+        }
+    }
+    assert!(names > 50, "{names}");
+}
+
 #[test]
 fn the_page_of_the_laboratory_has_each_run() {
     let script = page("lab/run");
@@ -67,7 +117,19 @@ fn the_page_of_the_laboratory_has_each_run() {
 /// Each link of a page to another page or file must lead to a file that exists.
 #[test]
 fn each_link_of_a_page_leads_to_a_file() {
-    let folders = [".", "docs", "docs/upstream", "frame", "cli", "lab", "lab/results", "tests/vectors"];
+    let folders = [
+        ".",
+        "docs",
+        "docs/upstream",
+        "zstd",
+        "chunk",
+        "frame",
+        "cli",
+        "web",
+        "lab",
+        "lab/results",
+        "tests/vectors",
+    ];
     let mut links = 0;
     for folder in folders {
         for file in fs::read_dir(root().join(folder)).unwrap() {

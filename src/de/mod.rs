@@ -5,11 +5,15 @@
 //! bytes ─▶ Deserializer ─▶ Metalayer ─▶ EntryAccess ─▶ ValueDeserializer ─▶ visitor of an entry
 //! ```
 //!
-//! The code after `Metalayer` is compiled twice. The copy for *ordinary* metalayers (valid, of the current layout, without
-//! a negative dimension) is inlined into the code that reads the Rust type, if that type takes the entries in order. The
-//! other copy is for every metalayer and type.
+//! The code after `Deserializer` is compiled twice. The copy for *ordinary* metalayers (see [`Metalayer::ordinary`]) is
+//! inlined into the code that reads the Rust type, if that type takes the entries in order. The other copy is for every
+//! metalayer and type.
 //!
-//! A `Meta` gets the bytes of the metalayer instead of its entries (see `meta.rs`).
+//! A `Meta` needs no visitors of entries:
+//!
+//! ```text
+//! bytes ─▶ Deserializer ─▶ visitor of a Meta ─▶ Metalayer ─▶ Meta
+//! ```
 
 mod names;
 mod value;
@@ -24,8 +28,8 @@ use crate::layout::{Entry, Layout, META_FIELDS, is_meta, with_entries};
 use crate::macros::deserialize_through;
 use crate::metalayer::Metalayer;
 use crate::wire::Reader;
-use names::{ByName, Names};
-use value::{ValueDeserializer, Vector};
+use names::{ByName, takes_by_name};
+use value::ValueDeserializer;
 
 /// Reads a value from a metalayer, which must be the whole input.
 ///
@@ -137,11 +141,11 @@ impl RequestedEntries {
     /// Whether the type takes the entries of the current layout in order. For a type with a derived `Deserialize`, the
     /// compiler knows the result.
     #[inline(always)]
-    fn is_ordinary(self) -> bool {
+    fn takes_all_in_order(self) -> bool {
         match self {
             Self::Any => true,
             Self::Count(count) => count == Layout::B2nd.entries().len(),
-            Self::Fields(fields) => Entry::can_be_fields(fields),
+            Self::Fields(fields) => Layout::B2nd.can_be_fields(fields),
             Self::Map => false,
         }
     }
@@ -213,7 +217,7 @@ impl<'de> Deserializer<'de> {
     #[inline(always)]
     fn read<V: Visitor<'de>>(&mut self, requested: RequestedEntries, visitor: V) -> Result<V::Value, Error> {
         match Metalayer::ordinary(self.reader) {
-            Some(metalayer) if requested.is_ordinary() && !(self.must_end && metalayer.has_rest()) => {
+            Some(metalayer) if requested.takes_all_in_order() && !(self.must_end && metalayer.has_rest()) => {
                 let value = visit::<true, V>(&metalayer, requested, visitor)?;
                 self.reader = metalayer.rest;
                 Ok(value)
@@ -327,9 +331,9 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
         _ if ORDINARY => visitor.visit_seq(&mut entries),
         RequestedEntries::Count(takes) if takes != count => Err(LayoutFault::Takes { layout, takes }.error()),
         RequestedEntries::Any | RequestedEntries::Count(_) => visitor.visit_seq(&mut entries),
-        RequestedEntries::Fields(fields) => match Names::place(fields, layout) {
-            Ok(None) => visitor.visit_seq(&mut entries),
-            Ok(Some(names)) => visitor.visit_map(ByName { entries: &mut entries, names }),
+        RequestedEntries::Fields(fields) => match takes_by_name(fields, layout) {
+            Ok(false) => visitor.visit_seq(&mut entries),
+            Ok(true) => visitor.visit_map(ByName { entries: &mut entries, fields }),
             Err(error) => Err(error),
         },
         RequestedEntries::Map => Err(Error::new(Detail::Unsupported(ValueType::Map))),
@@ -385,14 +389,10 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => {
                 match entry {
                     $( Entry::$entry => {
-                        let value = deserialize_entry!(@$encoding metalayer.$name);
-                        seed.deserialize(ValueDeserializer(value, place))
+                        seed.deserialize(ValueDeserializer::<_, ORDINARY>(metalayer.$name.clone(), place))
                     } )*
                 }
             };
-            (@Int64s $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
-            (@Int32s $vector:expr) => { Vector::<_, ORDINARY>($vector.clone()) };
-            (@$encoding:ident $value:expr) => { $value };
         }
         let value = with_entries!(deserialize_entry);
         match value {

@@ -9,8 +9,8 @@ use crate::macros::deserialize_through;
 use crate::metalayer::Place;
 use crate::wire::{FixedInt, Integers, Text};
 
-/// A deserializer for a value and its place.
-pub(super) struct ValueDeserializer<T>(pub(super) T, pub(super) Place);
+/// A deserializer for a value and its place in the metalayer, which may be `ORDINARY`.
+pub(super) struct ValueDeserializer<T, const ORDINARY: bool>(pub(super) T, pub(super) Place);
 
 /// What a Rust type asks its deserializer for, if this makes a difference to a value.
 enum Request {
@@ -44,8 +44,8 @@ impl Request {
     }
 }
 
-/// A value that can be passed to the visitor of a Rust type.
-trait Value<'de>: Sized {
+/// A value of a metalayer that can be passed to the visitor of a Rust type.
+trait Value<'de, const ORDINARY: bool>: Sized {
     /// Passes the value to a visitor, unless it can be no value of the requested kind.
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error>;
 }
@@ -56,7 +56,7 @@ fn rejected<T>(found: ValueType, place: Place) -> Result<T, Error> {
     Err(place.add_to(Error::new(Detail::Unsupported(found))))
 }
 
-impl<'de> Value<'de> for u8 {
+impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for u8 {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
         request.check_single_value(place)?;
@@ -64,16 +64,13 @@ impl<'de> Value<'de> for u8 {
     }
 }
 
-/// A dimension. If it is of an `ORDINARY` metalayer, it is not negative.
-struct Dimension<T, const ORDINARY: bool>(T);
-
 /// Implements [`Value`] for a dimension. A type that asks for an unsigned integer gets one unless the dimension is
-/// negative.
+/// negative, which no dimension of an `ORDINARY` metalayer is.
 // Serde's visitor for `u64` accepts every unsigned dimension. So a loop that reads the dimensions of an ordinary
 // metalayer as `u64` has no exit for an error.
 macro_rules! dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
-        impl<'de, const ORDINARY: bool> Value<'de> for Dimension<$type, ORDINARY> {
+        impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for $type {
             #[inline(always)]
             fn visit<V: Visitor<'de>>(
                 self,
@@ -83,10 +80,10 @@ macro_rules! dimension {
             ) -> Result<V::Value, Error> {
                 request.check_single_value(place)?;
                 match request {
-                    Request::Unsigned if ORDINARY || self.0 >= 0 => {
-                        visitor.$unsigned(<$natural>::from_ne_bytes(self.0.to_ne_bytes()))
+                    Request::Unsigned if ORDINARY || self >= 0 => {
+                        visitor.$unsigned(<$natural>::from_ne_bytes(self.to_ne_bytes()))
                     }
-                    _ => visitor.$signed(self.0),
+                    _ => visitor.$signed(self),
                 }
             }
         }
@@ -96,7 +93,7 @@ macro_rules! dimension {
 dimension!(i32, u32, visit_i32, visit_u32);
 dimension!(i64, u64, visit_i64, visit_u64);
 
-impl<'de> Value<'de> for Text<'de> {
+impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for Text<'de> {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
         match request {
@@ -115,15 +112,11 @@ impl<'de> Value<'de> for Text<'de> {
 
 #[inline]
 fn utf8(text: Text<'_>, place: Place) -> Result<&str, Error> {
-    text.map_err(|bytes| place.add_to(TextFault::find(bytes).error()))
+    text.map_err(|bytes| place.add_to(TextFault::not_utf8(bytes).error()))
 }
 
-/// A dimension vector.
-pub(super) struct Vector<'de, T, const ORDINARY: bool>(pub(super) Integers<'de, T>);
-
-impl<'de, T: FixedInt, const ORDINARY: bool> Value<'de> for Vector<'de, T, ORDINARY>
-where
-    Dimension<T, ORDINARY>: Value<'de>,
+impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> Value<'de, ORDINARY>
+    for Integers<'de, T>
 {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
@@ -133,10 +126,10 @@ where
             Request::Struct => return rejected(ValueType::Struct, place),
             // The count is checked before the first dimension is read, so serde's loop over an array needs no exit for a
             // missing dimension.
-            Request::Tuple(len) if !self.0.has_exactly(len) => return Err(takes_dimensions(len, place)),
+            Request::Tuple(len) if !self.has_exactly(len) => return Err(takes_dimensions(len, place)),
             _ => {}
         }
-        let mut dimensions = DimensionAccess::<T, ORDINARY> { left: self.0, place };
+        let mut dimensions = DimensionAccess::<T, ORDINARY> { left: self, place };
         let value = visitor.visit_seq(&mut dimensions)?;
         if dimensions.left.has_exactly(0) {
             return Ok(value);
@@ -166,9 +159,8 @@ struct DimensionAccess<'de, T, const ORDINARY: bool> {
     place: Place,
 }
 
-impl<'de, T: FixedInt, const ORDINARY: bool> SeqAccess<'de> for DimensionAccess<'de, T, ORDINARY>
-where
-    Dimension<T, ORDINARY>: Value<'de>,
+impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> SeqAccess<'de>
+    for DimensionAccess<'de, T, ORDINARY>
 {
     type Error = Error;
 
@@ -176,7 +168,7 @@ where
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some(value) = self.left.next() else { return Ok(None) };
         let place = self.place.before(self.left.len());
-        match seed.deserialize(ValueDeserializer(Dimension::<T, ORDINARY>(value), place)) {
+        match seed.deserialize(ValueDeserializer::<T, ORDINARY>(value, place)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(place.add_to(error)),
         }
@@ -199,7 +191,9 @@ macro_rules! deserialize_as {
     )* )* };
 }
 
-impl<'de, T: Value<'de>> serde::Deserializer<'de> for ValueDeserializer<T> {
+impl<'de, T: Value<'de, ORDINARY>, const ORDINARY: bool> serde::Deserializer<'de>
+    for ValueDeserializer<T, ORDINARY>
+{
     type Error = Error;
 
     deserialize_as! {

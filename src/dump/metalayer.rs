@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::annotator::Annotator;
-use crate::error::Error;
+use crate::error::{Error, TextFault};
 use crate::layout::{Encoding, Entry};
 use crate::metalayer::{Metalayer, of_version};
 use crate::wire::{FixedInt, Reader};
@@ -112,7 +112,10 @@ impl Walk<'_, '_> {
 
     fn text(&mut self, entry: Entry) -> Result<(), Stop> {
         let start = self.input;
-        let text = self.input.text().and_then(|text| text.map_err(|bytes| start.no_text(bytes.len())));
+        let text = self
+            .input
+            .text()
+            .and_then(|text| text.map_err(|bytes| start.text_error(TextFault::not_utf8(bytes))));
         let length = in_entry(entry, text)?.len();
         let head = self.input.position() - length - self.rows.shown();
         self.rows.value(head, "str32", entry, format_args!("{length} bytes"))?;

@@ -10,6 +10,7 @@ use std::io;
 
 use super::{Error, ErrorKind};
 use crate::layout::{Entry, Layout, MAX_DTYPE_LEN};
+use crate::marker::STR32_HEADER;
 
 /// An integer of any type; `Wider` if 64 bits cannot hold it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,24 +99,48 @@ pub(crate) enum TextFault {
 }
 
 impl TextFault {
-    /// The first fault of bytes that are not a dtype.
-    #[cold]
-    pub(crate) fn find(bytes: &[u8]) -> Self {
-        if bytes.len() > MAX_DTYPE_LEN {
-            return Self::TooLong { length: bytes.len() };
-        }
-        // A NUL comes first: without one, a type that takes bytes can have a dtype that is not UTF-8.
-        match (bytes.iter().position(|&byte| byte == 0), core::str::from_utf8(bytes)) {
-            (None, Err(error)) => Self::NotUtf8 { at: error.valid_up_to() },
-            (nul, _) => Self::Nul { at: nul.unwrap_or_default() },
+    /// Checks the length of a dtype.
+    #[inline]
+    pub(crate) fn check_length(length: usize) -> Result<(), Self> {
+        if length <= MAX_DTYPE_LEN { Ok(()) } else { Err(Self::TooLong { length }) }
+    }
+
+    /// Checks a piece of a dtype, which begins at the offset `start` of the dtype, or a whole dtype. Does not check whether
+    /// it is UTF-8.
+    // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
+    #[inline]
+    pub(crate) fn check_piece(start: usize, piece: &[u8]) -> Result<(), Self> {
+        if piece.contains(&0) {
+            Err(Self::with_nul(start, piece))
+        } else {
+            Self::check_length(start + piece.len())
         }
     }
 
-    /// The offset of the wrong byte in the text.
-    pub(crate) fn at(self) -> usize {
+    /// The first fault of the dtype, if this piece has a NUL. A NUL after the largest length is not the first fault. So the
+    /// first fault is the same for a whole dtype and for its pieces.
+    #[cold]
+    fn with_nul(start: usize, piece: &[u8]) -> Self {
+        let fits = piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start));
+        match fits.enumerate().find(|&(_, &byte)| byte == 0) {
+            Some((at, _)) => Self::Nul { at: start + at },
+            None => Self::TooLong { length: start + piece.len() },
+        }
+    }
+
+    /// The fault of bytes that are not UTF-8.
+    // A function of the bytes, not of their `Utf8Error`: a reader that keeps this error is slower.
+    #[cold]
+    pub(crate) fn not_utf8(bytes: &[u8]) -> Self {
+        let valid = core::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        Self::NotUtf8 { at: valid }
+    }
+
+    /// The offset of the invalid byte in a str32. The length is invalid if the text is too long.
+    pub(crate) fn offset(self) -> usize {
         match self {
-            Self::NotUtf8 { at } | Self::Nul { at } => at,
-            Self::TooLong { .. } => 0,
+            Self::NotUtf8 { at } | Self::Nul { at } => STR32_HEADER + at,
+            Self::TooLong { .. } => 1,
         }
     }
 
@@ -143,6 +168,8 @@ impl fmt::Display for TextFault {
 pub(crate) enum LayoutFault {
     /// The Rust type takes another number of entries than the layout has.
     Takes { layout: Layout, takes: usize },
+    /// The struct has no field for this entry, and takes fewer entries than the layout has.
+    NoField { layout: Layout, takes: usize, entry: Entry },
     /// The Rust type takes more entries than the layout has. It is not known how many, only that the type asked for
     /// another entry after the last one.
     TakesMore { layout: Layout },
@@ -304,6 +331,32 @@ impl Detail {
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,
             Self::Unstable | Self::IgnoredError | Self::Custom(_) => ErrorKind::Custom,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_piece_gives_the_first_fault_of_the_whole_dtype() {
+        const LAST: usize = MAX_DTYPE_LEN - 1;
+        let too_long = || Err(TextFault::TooLong { length: MAX_DTYPE_LEN + 1 });
+        for (start, piece, checked) in [
+            (0, &b""[..], Ok(())),
+            (0, b"<i4", Ok(())),
+            (0, b"<\0i\0", Err(TextFault::Nul { at: 1 })),
+            (5, b"8\0", Err(TextFault::Nul { at: 6 })),
+            (LAST, b"4", Ok(())),
+            (LAST, b"42", too_long()),
+            // In the first dtype, the NUL is the last byte that fits; in the second, it is the byte after it.
+            (LAST, b"\x002", Err(TextFault::Nul { at: LAST })),
+            (LAST, b"4\0", too_long()),
+            (MAX_DTYPE_LEN, b"", Ok(())),
+            (MAX_DTYPE_LEN, b"\0", too_long()),
+        ] {
+            assert!(TextFault::check_piece(start, piece) == checked, "{piece:?} at {start}");
         }
     }
 }

@@ -171,6 +171,9 @@ impl Located {
                 let lacks_format = layout == Layout::B2nd && takes + 1 == layout.entries().len();
                 if lacks_format { f.write_str(": the entry dtype_format may be missing") } else { Ok(()) }
             }
+            LayoutFault::NoField { layout, takes, entry } => {
+                write!(f, "{}, but the type takes {takes}: it has no field for {entry}", LayoutHas(layout))
+            }
             LayoutFault::TakesMore { layout } => write!(f, "{}, but the type takes more", LayoutHas(layout)),
             LayoutFault::Unplaced { layout } => write!(
                 f,

@@ -454,9 +454,9 @@ fn from_slice_names_a_field_out_of_its_place() {
     let seven = format!("in layout b2nd {order}, dtype_format, dtype");
     let order = &*format!("in layout caterva {order}");
     let cases = [
-        (fault::<Swapped>(&bytes), "field `blockshape` is in the position of `chunkshape`", &*seven),
+        (fault::<Swapped>(&bytes), "field `chunkshape` comes after `blockshape`", &*seven),
         (fault::<Swapped>(&short), "field `chunkshape` comes after `blockshape`", order),
-        (fault::<ShortNames>(&short), "field `blocks` is in the position of `chunkshape`", order),
+        (fault::<ShortNames>(&short), "field `chunks` comes after `blockshape`", order),
         (fault::<WithAliases>(&bytes), "field `chunk_shape` comes after `blockshape`", &seven),
         (fault::<WithAliases>(&short), "field `chunk_shape` comes after `blockshape`", order),
     ];

@@ -211,6 +211,36 @@ fn to_vec_rejects_a_struct_named_meta_that_gives_fewer_fields_than_it_says() {
     assert_eq!(to_vec(&Short).unwrap_err().to_string(), "layout b2nd has 7 entries, but the value gives 5");
 }
 
+/// A hand-written `Serialize` can claim to be a `Meta`, ignore the error of its layout, and then give another layout.
+#[test]
+fn to_vec_rejects_a_struct_named_meta_that_ignores_the_error_of_its_layout() {
+    struct Retrying {
+        other_layouts: &'static [&'static str],
+    }
+    impl Writable for Retrying {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            use serde::ser::SerializeStruct as _;
+            let mut fields = serializer.serialize_struct("Meta", 8)?;
+            fields.serialize_field("layout", "zarr").unwrap_err();
+            for layout in self.other_layouts {
+                let _ = fields.serialize_field("layout", layout);
+            }
+            let _ = fields.serialize_field("version", &0);
+            let _ = fields.serialize_field("ndim", &0);
+            for name in ["shape", "chunkshape", "blockshape"] {
+                let _ = fields.serialize_field(name, &[0; 0]);
+            }
+            let _ = fields.serialize_field("dtype_format", &0);
+            let _ = fields.serialize_field("dtype", "|u1");
+            fields.end()
+        }
+    }
+    for other_layouts in [&[][..], &["b2nd"]] {
+        let error = to_vec(&Retrying { other_layouts }).unwrap_err().to_string();
+        assert_eq!(error, "the type ignored an error in one of its entries", "{other_layouts:?}");
+    }
+}
+
 #[test]
 fn meta_deserialize_checks_bytes_from_another_format() {
     fn read(bytes: &[u8]) -> Result<Meta, value::Error> {

@@ -45,13 +45,16 @@ pub(crate) struct Cat {
     /// Write a NumPy file to standard output, which must not be a terminal
     #[arg(long)]
     npy: bool,
-    /// Print a JSON object with all items. Each number is the stored one. NaN and infinities are the strings "NaN",
+    /// Print a JSON object with all items
+    ///
+    /// Each number is the stored one. NaN and infinities are the strings "NaN",
     /// "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text. If such an item has bytes that are not
     /// UTF-8, or the characters \x, then such a byte is \xNN in the text, and a backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
-    /// Print all items as comma-separated values: a line for each item of 1 dimension, or for each row of 2. Values are as
-    /// with --json, except that `NaT` is an empty cell. A complex number has two columns. Only structs have a line with names
+    /// Print all items as comma-separated values: a line for each item of 1 dimension, or for each row of 2
+    ///
+    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. Only structs have a line with names.
     #[arg(long, conflicts_with_all = ["npy", "json", "full"])]
     csv: bool,
 }
@@ -94,14 +97,17 @@ impl Cat {
         if let Some(note) = &item.note {
             remark(&format_args!("{}: {note}", address.location()));
         }
+        if !self.npy && !self.json && !self.csv {
+            return self.print(item, shape, &mut items, &selected);
+        }
+        let printing =
+            Printing { address, item: &item, shape: &shape, items: &mut items, selected: &selected };
         if self.npy {
-            print_npy(address, &item, &shape, &mut items, &selected)
+            printing.npy()
         } else if self.json {
-            print_json(address, &item, &shape, &mut items, &selected)
-        } else if self.csv {
-            print_csv(address, &item, &shape, &mut items, &selected)
+            printing.json()
         } else {
-            self.print(item, shape, &mut items, &selected)
+            printing.csv()
         }
     }
 
@@ -138,92 +144,77 @@ struct Description<'d> {
     dtype: String,
 }
 
-/// The reason why the items were not printed, and whether some of them were.
-struct Unfinished {
-    trouble: Trouble,
-    is_begun: bool,
+/// The items to print, with their description.
+struct Printing<'p> {
+    address: &'p Address,
+    item: &'p Item,
+    shape: &'p [usize],
+    items: &'p mut Items,
+    selected: &'p Selected,
 }
 
-/// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can be
-/// read, nothing is printed.
-fn print_pieces<W>(
-    items: &mut Items,
-    selected: &Selected,
-    out: &mut W,
-    begin: impl Fn(&mut W) -> io::Result<()>,
-    write: impl Fn(&mut W, &[u8]) -> io::Result<()>,
-) -> Result<(), Unfinished> {
-    let mut is_begun = false;
-    let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-        if !is_begun {
-            is_begun = true;
-            begin(out)?;
-        }
-        Ok::<_, Trouble>(write(out, bytes)?)
-    });
-    // An array without items has no pieces.
-    let printed = read.and_then(|()| if is_begun { Ok(()) } else { Ok(begin(out)?) });
-    printed.map_err(|trouble| Unfinished { trouble, is_begun })
-}
-
-/// Prints a NumPy file.
-fn print_npy(
-    address: &Address,
-    item: &Item,
-    shape: &[usize],
-    items: &mut Items,
-    selected: &Selected,
-) -> Result<(), Trouble> {
-    let header = npy_header(&item.dtype, shape);
-    let mut stdout = io::stdout().lock();
-    print_pieces(items, selected, &mut stdout, |stdout| stdout.write_all(&header), Write::write_all)
-        .map_err(|Unfinished { trouble, is_begun }| trouble.after_output(is_begun, address))?;
-    Ok(stdout.flush()?)
-}
-
-/// Prints comma-separated values.
-fn print_csv(
-    address: &Address,
-    item: &Item,
-    shape: &[usize],
-    items: &mut Items,
-    selected: &Selected,
-) -> Result<(), Trouble> {
-    let stdout = io::stdout().lock();
-    let is_terminal = stdout.is_terminal();
-    let mut csv = CsvWriter::new(stdout, is_terminal, &item.dtype, shape)
-        .map_err(|why| Problem::new("invalid-input", why))?;
-    print_pieces(items, selected, &mut csv, CsvWriter::begin, CsvWriter::write)
-        .map_err(|Unfinished { trouble, is_begun }| trouble.after_output(is_begun, address))?;
-    Ok(csv.end()?)
-}
-
-/// Prints a JSON object. Each piece of the items is printed as soon as it is read, so that the memory does not grow
-/// with the number of items.
-fn print_json(
-    address: &Address,
-    item: &Item,
-    shape: &[usize],
-    items: &mut Items,
-    selected: &Selected,
-) -> Result<(), Trouble> {
-    if let Some(why) = why_too_many_lists(shape) {
-        return Err(Problem::new("too-large", why).into());
+impl Printing<'_> {
+    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can
+    /// be read, nothing is printed. A failure that is found later is a [`Trouble::Failure`].
+    fn pieces<W>(
+        self,
+        out: &mut W,
+        begin: impl Fn(&mut W) -> io::Result<()>,
+        write: impl Fn(&mut W, &[u8]) -> io::Result<()>,
+    ) -> Result<(), Trouble> {
+        let Self { address, items, selected, .. } = self;
+        let mut is_begun = false;
+        let read = items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
+            if !is_begun {
+                is_begun = true;
+                begin(out)?;
+            }
+            Ok::<_, Trouble>(write(out, bytes)?)
+        });
+        // An array without items has no pieces.
+        let printed = read.and_then(|()| if is_begun { Ok(()) } else { Ok(begin(out)?) });
+        printed.map_err(|trouble| trouble.after_output(is_begun, address))
     }
-    let description = Description { address, shape, dtype: item.dtype.to_string() };
-    let start = [&begin(&description)[..], b",\"values\":"].concat();
-    let mut stdout = BufWriter::new(io::stdout().lock());
-    let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
-    let printed =
-        print_pieces(items, selected, &mut values, |values| values.begin(&start), ValueWriter::write);
-    if let Err(Unfinished { trouble, is_begun }) = printed {
-        if is_begun {
-            // A line break ends the unfinished JSON object, so that the failure is printed on a line of its own.
-            stdout.write_all(b"\n")?;
-            stdout.flush()?;
-        }
-        return Err(trouble.after_output(is_begun, address));
+
+    /// Prints a NumPy file.
+    fn npy(self) -> Result<(), Trouble> {
+        let header = npy_header(&self.item.dtype, self.shape);
+        let mut stdout = io::stdout().lock();
+        self.pieces(&mut stdout, |stdout| stdout.write_all(&header), Write::write_all)?;
+        Ok(stdout.flush()?)
     }
-    values.end()?.write_all(b"}\n")?;
-    Ok(stdout.flush()?)
+
+    /// Prints comma-separated values.
+    fn csv(self) -> Result<(), Trouble> {
+        let stdout = io::stdout().lock();
+        let is_terminal = stdout.is_terminal();
+        let mut csv = CsvWriter::new(stdout, is_terminal, &self.item.dtype, self.shape)
+            .map_err(|why| Problem::new("invalid-input", why))?;
+        self.pieces(&mut csv, CsvWriter::begin, CsvWriter::write)?;
+        Ok(csv.end()?)
+    }
+
+    /// Prints a JSON object. Each piece of the items is printed as soon as it is read, so that the memory does not grow
+    /// with the number of items.
+    fn json(self) -> Result<(), Trouble> {
+        let Self { address, item, shape, .. } = self;
+        if let Some(why) = why_too_many_lists(shape) {
+            return Err(Problem::new("too-large", why).into());
+        }
+        let description = Description { address, shape, dtype: item.dtype.to_string() };
+        let start = [&begin(&description)[..], b",\"values\":"].concat();
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        let mut values = ValueWriter::new(&mut stdout, &item.dtype, shape);
+        let printed = self.pieces(&mut values, |values| values.begin(&start), ValueWriter::write);
+        if let Err(trouble) = printed {
+            if let Trouble::Failure(_) = trouble {
+                // A line break ends the unfinished JSON object, so that the failure is printed on a line of its own.
+                stdout.write_all(b"\n")?;
+                stdout.flush()?;
+            }
+            return Err(trouble);
+        }
+        values.end()?.write_all(b"}\n")?;
+        Ok(stdout.flush()?)
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use b2nd_frame::{
     ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
+    write_new_file,
 };
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::geometry::Dimensions;
@@ -16,7 +17,7 @@ use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
-use super::new_files::{Made, Maker, NewFiles, write_new};
+use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
     Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
 };
@@ -46,7 +47,8 @@ use crate::waiting::{Wait, while_changing};
 /// stale; its `rebuild_index` builds them again.
 #[derive(Args)]
 #[command(
-    override_usage = "b2nd convert [OPTIONS] FROM TO\n       b2nd convert [OPTIONS] --into <DIR> [PATH]..."
+    override_usage = "b2nd convert [OPTIONS] <FROM> <TO>\n       b2nd convert [OPTIONS] --into <DIR> [PATH]...",
+    mut_arg("paths", |arg| arg.help("FROM and TO: a NumPy file or an array, and a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
 )]
 #[command(after_help = "Examples:
   b2nd convert image.npy image.b2nd
@@ -387,7 +389,7 @@ impl Conversions<'_> {
         to: &Path,
     ) -> Result<Option<u64>, Problem> {
         let failed = |error: io::Error| Problem::from(error).at(to);
-        write_new(to, |file| {
+        write_new_file(to, |mut file| {
             file.write_all(header).map_err(failed)?;
             items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
                 self.files.advance_or_fail(bytes.len())?;

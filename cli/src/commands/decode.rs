@@ -24,7 +24,7 @@ use crate::text::{self, ABSENT, Tuple};
   b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype '<f8' | b2nd decode --json
   b2nd decode --json --lines < metalayers.hex")]
 pub(crate) struct Decode {
-    /// File with the metalayer [default: standard input]
+    /// File with the metalayer [default: -, standard input]
     #[arg(value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to decode instead of a file, as hexadecimal digits

@@ -32,17 +32,21 @@ pub(crate) struct Info {
     /// Files, sparse frames (directories), stores, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Show the full values of metalayers; without it, each is cut to a line, and JSON has no values longer than 64 KiB.
-    /// With NAME, write only this metalayer or vlmetalayer, of any size: its bytes, or with --json its value
+    /// Show the full values of metalayers; with NAME, write only this metalayer or vlmetalayer
+    ///
+    /// Without this option, each value is cut to a line, and JSON has no values longer than 64 KiB. With NAME, the bytes of
+    /// the value are written, or with --json the value; it can have any size.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_hint = ValueHint::Other)]
     #[expect(clippy::option_option, reason = "the type of clap for an option with an optional value")]
     meta: Option<Option<String>>,
-    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, how many are NaN,
-    /// infinite and zero, and the index of the first NaN. Of dates and texts, show the range or the lengths
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, and how many are
+    /// NaN, infinite and zero
+    ///
+    /// The index of the first NaN is shown too. Of dates and texts, the range or the lengths are shown.
     #[arg(long)]
     stats: bool,
-    /// Show --stats, and each value with its count, if there are at most MOST values: for images of labels, not for
-    /// floats [default MOST: 256]
+    /// Show --stats, and the count of each value if there are at most MOST values: for images of labels [default MOST:
+    /// 256]
     #[arg(long, value_name = "MOST", num_args = 0..=1, require_equals = true, default_missing_value = "256")]
     #[arg(value_hint = ValueHint::Other)]
     values: Option<usize>,

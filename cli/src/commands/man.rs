@@ -28,7 +28,7 @@ pub(crate) struct Man {
 impl Man {
     pub(crate) fn run(self, b2nd: Command) -> Outcome {
         // The subcommand `b2nd help` has no manual page.
-        let mut b2nd = b2nd.disable_help_subcommand(true);
+        let mut b2nd = with_all_options(b2nd.disable_help_subcommand(true));
         if let Some(dir) = &self.dir {
             return Ok(match fs::create_dir_all(dir).and_then(|()| generate_to(b2nd, dir)) {
                 Ok(()) => ExitCode::SUCCESS,
@@ -50,4 +50,10 @@ impl Man {
         io::stdout().write_all(&page)?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The command with all its options in the short help. For an option that is hidden there, `clap_mangen` omits the
+/// description.
+fn with_all_options(command: Command) -> Command {
+    command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(with_all_options)
 }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::error::ErrorKind as UsageError;
 use serde::Serialize;
-use tempfile::NamedTempFile;
 
 use crate::input::{
     Address, Failure, Found, Inside, Location, Paths, Stores, Target, given_all, is_passed_over,
@@ -278,38 +277,6 @@ impl NewFiles {
 /// The output and the count of a skipped input.
 fn skipped() -> Batch {
     (Vec::new(), Counts { skipped: 1, ..Counts::default() })
-}
-
-/// Writes a file under a temporary name, and renames it when it is complete. Nothing may exist at the path `to`.
-pub(super) fn write_new(
-    to: &Path,
-    write: impl FnOnce(&mut NamedTempFile) -> Result<(), Problem>,
-) -> Result<(), Problem> {
-    let failed = |error: io::Error| Problem::from(error).at(to);
-    let folder = to.parent().map_or(Path::new("."), folder_or_here);
-    let mut file = temporary_file(folder).map_err(|error| {
-        // The error itself names the temporary file, which means nothing to the user.
-        let problem = Problem::no_folder(folder);
-        problem.unwrap_or_else(|| Problem::uncreatable(folder, error.kind())).at(to)
-    })?;
-    write(&mut file)?;
-    // Another process may have created a file at TO meanwhile. That file is not replaced.
-    match file.persist_noclobber(to) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
-        Err(error) => Err(failed(error.error)),
-    }
-}
-
-/// Creates a temporary file with the default mode of new files.
-fn temporary_file(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".b2nd-").suffix(".tmp");
-    #[cfg(unix)]
-    // By default, `tempfile` creates files that only their owner can read. With this mode, the umask of the process
-    // determines who can read the file, as for any other new file.
-    builder.permissions(<fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
 
 /// Whether a target was found in `into`, the folder of the new files, because this folder is inside a searched folder.

@@ -31,8 +31,7 @@ use crate::waiting::{Wait, while_changing};
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Rewrite {
-    /// Frame to read: a file, a sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, a URL, or `-` for standard
-    /// input
+    /// Frame to read: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,

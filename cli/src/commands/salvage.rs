@@ -36,7 +36,8 @@ use crate::waiting::{Wait, while_changing};
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
 #[command(
-    override_usage = "b2nd salvage [OPTIONS] FROM TO\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]..."
+    override_usage = "b2nd salvage [OPTIONS] <FROM> <TO>\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]...",
+    mut_arg("paths", |arg| arg.help("FROM and TO: a damaged frame, and a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
 )]
 #[command(after_help = "Examples:
   b2nd salvage damaged.b2nd saved.b2nd

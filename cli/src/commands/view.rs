@@ -4,11 +4,12 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use b2nd_frame::write_new_file;
 use b2nd_serde::dtype::Kind;
 use clap::{Args, ValueHint};
 
 use super::array_items::{Trouble, open_items, show};
-use super::new_files::{NewFiles, write_new};
+use super::new_files::NewFiles;
 use crate::input::{Address, Items, Selected, Selection, given_all};
 use crate::names::has_extension;
 use crate::output::change::{exists, of_either};
@@ -203,7 +204,7 @@ impl Plane {
         })?;
         let failed = |error: io::Error| Problem::from(error).at(to);
         files.write(|| {
-            write_new(to, |file| {
+            write_new_file(to, |file| {
                 write_png(BufWriter::new(file), size, range.missing > 0, failed, |pixels| {
                     each(&mut |bytes| pixels.write(range.parts(bytes)).map_err(failed))
                 })

@@ -293,8 +293,14 @@ impl Items {
 
     /// Reads a slice into a buffer that the next call reuses.
     pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
-        let nbytes = self.slice(ranges, steps).nbytes()?;
         let mut buffer = mem::take(&mut self.buffer);
+        if let Some(object) = self.frame().reader().object() {
+            // The new items have a buffer of their own.
+            drop(buffer);
+            self.buffer = self.read_object(object, &[ranges.to_vec()], steps)?.pop().unwrap_or_default();
+            return Ok(&self.buffer);
+        }
+        let nbytes = self.slice(ranges, steps).nbytes()?;
         buffer::resize(&mut buffer, nbytes)?;
         self.read_into(ranges, steps, &mut buffer)?;
         self.buffer = buffer;
@@ -309,7 +315,7 @@ impl Items {
         items: &mut [u8],
     ) -> Result<(), Problem> {
         if let Some(object) = self.frame().reader().object() {
-            let read = self.read_object(object, &[ranges.to_vec()], steps)?.concat();
+            let read = self.read_object(object, &[ranges.to_vec()], steps)?.pop().unwrap_or_default();
             if items.len() != read.len() {
                 let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
                 return Err(Problem::new("invalid-input", why));

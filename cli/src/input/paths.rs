@@ -10,7 +10,7 @@ use clap::{Args, ValueHint, value_parser};
 use super::address::given;
 use super::list::listed;
 use super::target::Found;
-use super::targets::{Search, Stores, Targets};
+use super::targets::{Search, Stores, Targets, VISIT};
 use crate::names::is_url;
 use crate::pool::{PassPart, Pool};
 use crate::remote;
@@ -27,19 +27,19 @@ const REMOTE_JOBS: usize = 64;
 /// The files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, sparse frames (directories), folders to search, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
+    /// Files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths or other addresses from FILE, one per line; - is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "paths", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", conflicts_with = "paths", hide_short_help = true, help_heading = VISIT)]
     files_from: Option<PathBuf>,
     /// Addresses in --files-from end with a NUL byte, as written by `find -print0` and `b2nd ls --print0`
-    #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths", hide_short_help = true)]
+    #[arg(short = '0', long, requires = "files_from", conflicts_with = "paths", hide_short_help = true, help_heading = VISIT)]
     null: bool,
     #[command(flatten)]
     search: Search,
     /// Number of threads [default: number of cores, at least 16; 64 if a PATH is a URL]
-    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), value_hint = ValueHint::Other, hide_short_help = true)]
+    #[arg(short, long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024), value_hint = ValueHint::Other, hide_short_help = true, help_heading = VISIT)]
     jobs: Option<u16>,
 }
 

@@ -17,17 +17,20 @@ use crate::remote::{self, Objects};
 use crate::terminal::remark;
 use crate::text;
 
+/// The heading of the options that many commands have, so that `--help` lists them after those of the command.
+pub(super) const VISIT: &str = "Files to visit";
+
 /// How folders are searched.
 #[derive(Args, Default)]
 pub(crate) struct Search {
     /// In folders, visit only files with these extensions, such as b2nd,b2z
-    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other, hide_short_help = true)]
+    #[arg(long, value_name = "EXT", value_delimiter = ',', value_parser = extension, value_hint = ValueHint::Other, hide_short_help = true, help_heading = VISIT)]
     ext: Vec<String>,
     /// Follow symbolic links in folders
-    #[arg(short = 'L', long, hide_short_help = true)]
+    #[arg(short = 'L', long, hide_short_help = true, help_heading = VISIT)]
     follow: bool,
     /// Print results in any order, as soon as they are known; uses less memory
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, hide_short_help = true, help_heading = VISIT)]
     pub(crate) unordered: bool,
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,19 +10,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use b2nd_frame::SPARSE_INDEX;
+use futures_util::StreamExt;
 use object_store::path::Path as Key;
-use object_store::{Error, ObjectStore};
+use object_store::{Error, GetOptions, GetRange, ObjectStore};
 
-use super::failed_request::{FailedRequest, innermost};
-use super::runtime::runtime;
-use super::service::Service;
+use super::http::Unusable;
+use super::runtime::{runtime, wait};
+use super::service::{Service, is_of_server, unusable};
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::remark;
 use crate::text;
 
 /// After this number of failed requests in a row, each with its retries, a server gets no more requests.
-pub(super) const MOST_FAILURES: u32 = 64;
+const MOST_FAILURES: u32 = 64;
 
 /// After this time without an answer, the command tells a user at a terminal which server it waits for.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -31,7 +33,9 @@ static BUCKETS: Mutex<BTreeMap<String, Arc<Bucket>>> = Mutex::new(BTreeMap::new(
 
 /// A bucket, a container or a web server.
 pub(super) struct Bucket {
-    pub(super) service: Service,
+    service: Service,
+    /// The URL up to the key, such as `s3://bucket`.
+    pub(super) root: String,
     pub(super) objects: Box<dyn ObjectStore>,
     /// Whether the server has answered, or the user has been told that the server is slow.
     has_reported: AtomicBool,
@@ -39,53 +43,107 @@ pub(super) struct Bucket {
     failures: AtomicU32,
 }
 
+/// The answer to a request for a byte range.
+#[derive(Default)]
+pub(super) struct Answer {
+    /// The length of the whole object.
+    pub(super) len: u64,
+    pub(super) tag: Option<String>,
+    pub(super) bytes: Vec<u8>,
+}
+
 impl Bucket {
-    /// The bucket at a URL. All calls with the same URL return the same bucket.
-    fn at(url: &str, service: Service) -> Result<Arc<Self>, Problem> {
+    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query of
+    /// a signed URL is valid for one object only.
+    fn at(service: Service, root: String, query: &str) -> Result<Arc<Self>, Problem> {
+        let new = |url: &str| {
+            // A connection needs the TLS provider, which the runtime installs.
+            runtime()?;
+            let objects = service.connect(url)?;
+            let (has_reported, failures) = (AtomicBool::default(), AtomicU32::default());
+            Ok(Arc::new(Self { service, root: root.clone(), objects, has_reported, failures }))
+        };
+        if !query.is_empty() {
+            return new(&format!("{root}/?{query}"));
+        }
         let mut buckets = lock(&BUCKETS);
-        if let Some(bucket) = buckets.get(url) {
+        if let Some(bucket) = buckets.get(&root) {
             return Ok(bucket.clone());
         }
-        let bucket = Arc::new(Self::new(url, service)?);
-        buckets.insert(url.into(), bucket.clone());
+        let bucket = new(&root)?;
+        buckets.insert(root, bucket.clone());
         Ok(bucket)
     }
 
-    fn new(url: &str, service: Service) -> Result<Self, Problem> {
-        // A connection needs the TLS provider, which the runtime installs.
-        runtime()?;
-        let objects = service.connect(url).map_err(|error| {
-            let message = match service {
-                // The hint for logging in is omitted, because no environment variable sets credentials for a web
-                // server.
-                Service::Web => innermost(&error),
-                _ => format!("{}: {}", innermost(&error), service.login()),
-            };
-            Problem::new("invalid-input", message)
+    /// Waits for requests, unless the server has failed too often. At a terminal, a slow first answer is announced.
+    pub(super) fn wait_for<T>(&self, requests: impl Future<Output = T>) -> Result<T, Problem> {
+        if self.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
+            let message =
+                format!("{MOST_FAILURES} requests to the server have failed in a row, so no more are sent");
+            return Err(Problem::new("io", message));
+        }
+        let answer = wait(async {
+            let mut requests = pin!(requests);
+            if let Ok(answer) = tokio::time::timeout(SILENCE, &mut requests).await {
+                self.has_reported.store(true, Ordering::Relaxed);
+                return answer;
+            }
+            if !self.has_reported.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
+                remark(&format_args!("waiting for {}", text::clean(&self.root)));
+            }
+            requests.await
         })?;
-        Ok(Self { service, objects, has_reported: AtomicBool::default(), failures: AtomicU32::default() })
+        answer.ok_or_else(|| Problem::new("stopped", "the output was closed"))
     }
 
-    /// Waits for an answer. At a terminal, a slow first answer is announced.
-    pub(super) async fn wait_for_answer<T>(&self, root: &str, answer: impl Future<Output = T>) -> T {
-        let mut answer = pin!(answer);
-        if let Ok(answer) = tokio::time::timeout(SILENCE, &mut answer).await {
-            self.has_reported.store(true, Ordering::Relaxed);
-            return answer;
-        }
-        if !self.has_reported.swap(true, Ordering::Relaxed) && io::stderr().is_terminal() {
-            remark(&format_args!("waiting for {}", text::clean(root)));
-        }
-        answer.await
-    }
-
-    /// Sets the number of failures in a row to 0, because the server works.
-    pub(super) fn reset_failures(&self) {
+    /// Requests a byte range of an object, which can extend beyond its end. If the object has no byte of the range, the
+    /// answer is empty. `tag` is the `ETag` that the object must have.
+    pub(super) async fn get(
+        &self,
+        key: &Key,
+        range: Range<u64>,
+        tag: Option<String>,
+    ) -> Result<Answer, Problem> {
+        let most = range.end.saturating_sub(range.start);
+        let options =
+            GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
+        let request = async {
+            let answer = self.objects.get_opts(key, options).await?;
+            let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
+            let (mut bytes, mut parts) = (Vec::new(), answer.into_stream());
+            // A server may send more than requested.
+            while let Some(part) = parts.next().await
+                && (bytes.len() as u64) < most
+            {
+                bytes.extend_from_slice(&part?);
+            }
+            Ok::<_, Error>((Answer { len, tag, bytes }, range.end.saturating_sub(range.start)))
+        };
+        let (answer, expected) = match request.await {
+            // The object is empty, or ends before the range.
+            Err(error) if matches!(unusable(&error), Some(Unusable::Refused { status: 416, .. })) => {
+                (Answer::default(), 0)
+            }
+            answer => answer.map_err(|error| self.problem(&error))?,
+        };
         self.failures.store(0, Ordering::Relaxed);
+        if answer.bytes.len() as u64 != expected {
+            let message = format!("the server sent {} of {expected} bytes", answer.bytes.len());
+            return Err(Problem::new("io", message));
+        }
+        Ok(answer)
     }
 
-    pub(super) fn is_given_up(&self) -> bool {
-        self.failures.load(Ordering::Relaxed) >= MOST_FAILURES
+    /// The failure of a request. Failures of the server are counted.
+    pub(super) fn problem(&self, error: &Error) -> Problem {
+        if is_of_server(error) {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        } else if unusable(error).is_some() {
+            // Even a refusal shows that the server works.
+            self.failures.store(0, Ordering::Relaxed);
+        }
+        let (code, message) = self.service.explain(&self.root, error);
+        Problem::new(code, message)
     }
 }
 
@@ -93,8 +151,6 @@ impl Bucket {
 #[derive(Clone)]
 pub(super) struct ObjectUrl {
     pub(super) bucket: Arc<Bucket>,
-    /// The URL up to the key, such as `s3://bucket`.
-    pub(super) root: String,
     pub(super) key: Key,
 }
 
@@ -118,7 +174,6 @@ impl ObjectUrl {
         if host.is_empty() {
             return Err(invalid(format!("the URL names no {}", service.noun())));
         }
-        let root = format!("{scheme}://{host}");
         // In the URL of an object store, the key is not percent-encoded, as in `aws s3`. In the URL of a web server,
         // the path is percent-encoded, and a query can follow.
         let (key, query) = if service == Service::Web {
@@ -133,12 +188,7 @@ impl ObjectUrl {
             (Key::parse(path), "")
         };
         let key = key.map_err(|error| invalid(format!("not the name of an object: {error}")))?;
-        // The query of a signed URL is valid for one object only, so a bucket with a query is not kept in `BUCKETS`.
-        let bucket = match query {
-            "" => Bucket::at(&root, service)?,
-            query => Arc::new(Bucket::new(&format!("{root}/?{query}"), service)?),
-        };
-        Ok(Self { bucket, root, key })
+        Ok(Self { bucket: Bucket::at(service, format!("{scheme}://{host}"), query)?, key })
     }
 
     pub(super) fn is_web(&self) -> bool {
@@ -149,15 +199,10 @@ impl ObjectUrl {
         Self { key: self.key.clone().join(SPARSE_INDEX), ..self.clone() }
     }
 
-    /// The failure of a request. Failures of the server are counted.
-    pub(super) fn problem(&self, error: &Error) -> Problem {
-        let failed = FailedRequest::from(error);
-        if failed.is_of_server() {
-            self.bucket.failures.fetch_add(1, Ordering::Relaxed);
-        } else if failed.status().is_some() {
-            // Even a refusal shows that the server works.
-            self.bucket.reset_failures();
-        }
-        failed.problem(self.bucket.service, &self.root)
+    /// The key of a chunk file, if this is the URL of the index of a sparse frame.
+    pub(super) fn chunk_file(&self, name: &str) -> Option<Key> {
+        let parts: Vec<_> = self.key.parts().collect();
+        let folder = parts.strip_suffix(&[SPARSE_INDEX.into()])?;
+        Some(folder.iter().cloned().chain([name.into()]).collect())
     }
 }

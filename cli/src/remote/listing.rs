@@ -1,14 +1,14 @@
 //! The objects below a prefix.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures_util::StreamExt;
-use object_store::Error;
 use object_store::path::Path as Key;
 use tokio::sync::mpsc;
 
-use super::bucket::{MOST_FAILURES, ObjectUrl};
-use super::runtime::{runtime, wait};
+use super::bucket::{Bucket, ObjectUrl};
+use super::runtime::runtime;
 use crate::problem::Problem;
 use crate::text;
 
@@ -18,9 +18,9 @@ const QUEUE_LEN: usize = 1000;
 
 /// The URLs of the objects below a prefix, in the order of the store. They are fetched on demand.
 pub(crate) struct Objects {
-    prefix: ObjectUrl,
+    bucket: Arc<Bucket>,
     /// The queue. `None` marks the end; a queue that ends without this mark was interrupted.
-    keys: mpsc::Receiver<Result<Option<Key>, Error>>,
+    keys: mpsc::Receiver<Result<Option<Key>, Problem>>,
     /// The number of URLs that were returned so far.
     count: u64,
     is_over: bool,
@@ -28,20 +28,22 @@ pub(crate) struct Objects {
 
 /// Lists the objects below a prefix.
 pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
-    let prefix = ObjectUrl::parse(url)?;
-    if prefix.is_web() {
+    let url = ObjectUrl::parse(url)?;
+    if url.is_web() {
         let message =
             "a web server cannot list files; give the URLs of the arrays, for example with --files-from";
         return Err(Problem::new("invalid-input", message));
     }
     let (sender, keys) = mpsc::channel(QUEUE_LEN);
-    let ObjectUrl { bucket, root, key } = prefix.clone();
+    let ObjectUrl { bucket, key } = url;
+    let shared = bucket.clone();
     runtime()?.spawn(async move {
         let mut objects = bucket.objects.list(Some(&key).filter(|key| !key.as_ref().is_empty()));
-        while let Some(object) = bucket.wait_for_answer(&root, objects.next()).await {
+        while let Some(object) = objects.next().await {
             // Some tools mark a folder by an empty object with the key of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
-            if !is_mark && sender.send(object.map(|object| Some(object.location))).await.is_err() {
+            let key = object.map(|object| Some(object.location)).map_err(|error| bucket.problem(&error));
+            if !is_mark && sender.send(key).await.is_err() {
                 // Nobody reads the queue any more.
                 return;
             }
@@ -49,7 +51,7 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
         // An error means that nobody reads the queue any more. Then no mark of the end is needed.
         let _ = sender.send(Ok(None)).await;
     });
-    Ok(Objects { prefix, keys, count: 0, is_over: false })
+    Ok(Objects { bucket: shared, keys, count: 0, is_over: false })
 }
 
 impl Iterator for Objects {
@@ -59,33 +61,26 @@ impl Iterator for Objects {
         if self.is_over {
             return None;
         }
-        let failure = if self.prefix.bucket.is_given_up() {
-            format!("{MOST_FAILURES} requests to the server have failed in a row").into()
-        } else {
-            match wait(self.keys.recv()).ok()?? {
-                Some(Ok(Some(key))) => {
-                    self.count += 1;
-                    return Some(Ok(format!("{}/{key}", self.prefix.root).into()));
-                }
-                Some(Ok(None)) => {
-                    self.is_over = true;
-                    return None;
-                }
-                Some(Err(error)) => {
-                    let problem = self.prefix.problem(&error);
-                    if self.count == 0 {
-                        self.is_over = true;
-                        let message = format!("cannot be listed: {}", problem.message);
-                        return Some(Err(Problem::new(problem.code, message)));
-                    }
-                    problem.message
-                }
-                None => "the next page cannot be requested".into(),
+        let interrupted = || Err(Problem::new("io", "the next page cannot be requested"));
+        let key = self.bucket.wait_for(self.keys.recv());
+        let problem = match key.and_then(|key| key.unwrap_or_else(interrupted)) {
+            Ok(Some(key)) => {
+                self.count += 1;
+                return Some(Ok(format!("{}/{key}", self.bucket.root).into()));
             }
+            Ok(None) => {
+                self.is_over = true;
+                return None;
+            }
+            Err(problem) => problem,
         };
         self.is_over = true;
+        if self.count == 0 {
+            let message = format!("cannot be listed: {}", problem.message);
+            return Some(Err(Problem::new(problem.code, message)));
+        }
         let count = text::count(self.count, "object");
-        let message = format!("the listing is incomplete: it ended after {count}: {failure}");
+        let message = format!("the listing is incomplete: it ended after {count}: {}", problem.message);
         Some(Err(Problem::new("partial-listing", message)))
     }
 }

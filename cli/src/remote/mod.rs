@@ -3,14 +3,11 @@
 //! The crate `object_store` finds credentials, signs requests and retries them. `object_store` is asynchronous. Code
 //! outside this folder is not asynchronous.
 
-mod answer;
 mod runtime;
 
-mod connector;
+mod http;
 
 mod service;
-
-mod failed_request;
 
 mod bucket;
 

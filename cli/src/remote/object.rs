@@ -1,18 +1,17 @@
 //! Objects, read by ranges.
 
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 
 use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
-use object_store::path::Path as Key;
-use object_store::{Error, GetOptions, GetRange};
 
-use super::bucket::{MOST_FAILURES, ObjectUrl};
-use super::failed_request::{CHANGED, FailedRequest, MISSING};
-use super::runtime::wait;
+use super::bucket::{Answer, ObjectUrl};
+use super::service::{CHANGED, MISSING};
 use crate::names::ends_with_slash;
 use crate::pool::lock;
 use crate::problem::Problem;
@@ -70,15 +69,6 @@ fn merge(ranges: &[FileRange]) -> Vec<FileRange> {
     ranges
 }
 
-/// The answer to a request.
-#[derive(Default)]
-struct Answer {
-    /// The length of the whole object.
-    len: u64,
-    tag: Option<String>,
-    bytes: Vec<u8>,
-}
-
 /// An object, read by ranges.
 pub(crate) struct Object {
     url: ObjectUrl,
@@ -88,10 +78,17 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
+    /// The bytes that each thread has read last and read ahead. So a thread does not discard what another one needs.
+    windows: Mutex<HashMap<ThreadId, Windows>>,
+}
+
+/// The bytes that a thread has read.
+#[derive(Default)]
+struct Windows {
     /// The bytes of the last request.
-    last: Mutex<Window>,
+    last: Window,
     /// The bytes that were read ahead, in the order of their offsets.
-    ahead: Mutex<Vec<Window>>,
+    ahead: Vec<Window>,
 }
 
 fn is_missing(problem: &Problem) -> bool {
@@ -123,28 +120,9 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
 
 impl Object {
     fn open(url: ObjectUrl) -> Result<Self, Problem> {
-        let mut object = Self {
-            url,
-            len: 0,
-            tag: None,
-            head: Window::default(),
-            last: Mutex::default(),
-            ahead: Mutex::default(),
-        };
-        let Answer { len, tag, bytes } = object.wait_for(object.request(&object.url.key, 0..FIRST_LEN))??;
-        (object.len, object.tag) = (len, tag);
-        object.head.bytes = bytes;
-        Ok(object)
-    }
-
-    /// Requests a byte range, which may extend beyond the end of the object.
-    fn fetch(&self, start: u64, end: u64) -> Result<Window, Problem> {
-        let answer = self.wait_for(self.request(&self.url.key, start..end))??;
-        // The length and the tag are compared here too, because some servers ignore `If-Match`.
-        if (answer.len, &answer.tag) != (self.len, &self.tag) {
-            return Err(Problem::new("changing", CHANGED));
-        }
-        Ok(Window { start, bytes: answer.bytes })
+        let Answer { len, tag, bytes } =
+            url.bucket.wait_for(url.bucket.get(&url.key, 0..FIRST_LEN, None))??;
+        Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
     /// Reads byte ranges, as few requests as [`merge`] finds, in parallel.
@@ -167,97 +145,60 @@ impl Object {
 
     /// Requests byte ranges in parallel. A file is this object, or the named object in the same folder.
     fn request_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
-        let parts: Vec<_> = self.url.key.parts().collect();
-        let folder = parts.strip_suffix(&[SPARSE_INDEX.into()]);
-        let request = |(number, file, range): (usize, &Option<String>, Range<u64>)| {
-            let (file, folder) = (file.clone(), folder.map(<[_]>::to_vec));
-            async move {
-                let Some(name) = file else {
-                    let answer = self.request(&self.url.key, range).await?;
-                    if (answer.len, &answer.tag) != (self.len, &self.tag) {
-                        return Err(Problem::new("changing", CHANGED));
-                    }
-                    return Ok((number, answer.bytes));
-                };
-                let Some(mut key) = folder else {
-                    let message = "the chunks of a sparse frame are only found beside its index, in a folder";
-                    return Err(Problem::new("unsupported", message));
-                };
-                key.push(name.as_str().into());
-                match self.request(&key.into_iter().collect(), range).await {
-                    Ok(answer) => Ok((number, answer.bytes)),
-                    // For a missing file, no bytes are returned. The library then reports the chunk that should be in
-                    // the file.
-                    Err(problem) if is_missing(&problem) => Ok((number, Vec::new())),
-                    Err(problem) => Err(problem.at(Path::new(&name))),
-                }
-            }
-        };
         let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
             // A range of a chunk file is not split. The file can be shorter than the range, and a later part of the
-            // range could then begin after the end of the file, which is an error.
+            // range could then begin after the end of the file.
             let length = if file.is_none() { MOST_AT_ONCE } else { u64::MAX };
             let starts = range.clone().step_by(usize::try_from(length).unwrap_or(usize::MAX));
-            starts.map(move |start| (number, file, start..start.saturating_add(length).min(range.end)))
+            starts.map(move |start| {
+                let part = start..start.saturating_add(length).min(range.end);
+                async move { Ok((number, self.request(file.as_deref(), part).await?)) }
+            })
         });
-        let answers = stream::iter(requests).map(request).buffered(MOST_REQUESTS);
-        let answers = answers.try_fold(vec![Vec::new(); ranges.len()], |mut answers, (number, bytes)| {
-            answers.get_mut(number).into_iter().for_each(|answer| answer.extend_from_slice(&bytes));
+        let answers = stream::iter(requests).buffered(MOST_REQUESTS);
+        let answers = answers.try_fold(vec![Vec::new(); ranges.len()], |mut answers, (number, mut bytes)| {
+            match answers.get_mut(number) {
+                Some(answer) if answer.is_empty() => *answer = bytes,
+                Some(answer) => answer.append(&mut bytes),
+                None => {}
+            }
             future::ready(Ok(answers))
         });
-        self.wait_for(answers)?
+        self.url.bucket.wait_for(answers)?
     }
 
-    /// Waits for requests, unless the server has failed too often.
-    fn wait_for<T>(&self, requests: impl Future<Output = T>) -> Result<T, Problem> {
-        let ObjectUrl { bucket, root, .. } = &self.url;
-        if bucket.is_given_up() {
-            let message =
-                format!("not requested, because {MOST_FAILURES} requests to the server have failed in a row");
-            return Err(Problem::new("io", message));
+    /// Requests a byte range of this object, or of the named object in the same folder.
+    async fn request(&self, file: Option<&str>, range: Range<u64>) -> Result<Vec<u8>, Problem> {
+        let ObjectUrl { bucket, key } = &self.url;
+        let Some(name) = file else {
+            // `If-Match` never matches a weak tag.
+            let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
+            let answer = bucket.get(key, range, tag).await?;
+            // The length and the tag are compared here too, because some servers ignore `If-Match`.
+            if (answer.len, &answer.tag) != (self.len, &self.tag) {
+                return Err(Problem::new("changing", CHANGED));
+            }
+            return Ok(answer.bytes);
+        };
+        let Some(key) = self.url.chunk_file(name) else {
+            let message = "the chunks of a sparse frame are only found beside its index, in a folder";
+            return Err(Problem::new("unsupported", message));
+        };
+        match bucket.get(&key, range, None).await {
+            Ok(answer) => Ok(answer.bytes),
+            // For a missing file, no bytes are returned. The library then reports the chunk that should be in the file.
+            Err(problem) if is_missing(&problem) => Ok(Vec::new()),
+            Err(problem) => Err(problem.at(Path::new(name))),
         }
-        let stopped = || Problem::new("stopped", "the output was closed");
-        wait(bucket.wait_for_answer(root, requests))?.ok_or_else(stopped)
     }
 
-    async fn request(&self, key: &Key, range: Range<u64>) -> Result<Answer, Problem> {
-        let bucket = &self.url.bucket;
-        let Range { start, end } = range;
-        // The tag is not sent if it is weak, because `If-Match` never matches a weak tag. The tag is not sent for a
-        // chunk file either, because a chunk file has a tag of its own.
-        let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/") && *key == self.url.key);
-        let options =
-            GetOptions { range: Some(GetRange::Bounded(range)), if_match: tag, ..GetOptions::default() };
-        let request = async {
-            let answer = bucket.objects.get_opts(key, options).await?;
-            let (len, tag, range) = (answer.meta.size, answer.meta.e_tag.clone(), answer.range.clone());
-            let (mut bytes, mut parts) = (Vec::new(), answer.into_stream());
-            // A server may send more than requested.
-            while let Some(part) = parts.next().await
-                && (bytes.len() as u64) < end.saturating_sub(start)
-            {
-                bytes.extend_from_slice(&part?);
-            }
-            Ok::<_, Error>((Answer { len, tag, bytes }, range.end.saturating_sub(range.start)))
-        };
-        let (answer, expected) = match request.await {
-            Ok(answer) => answer,
-            // Status 416 means that no byte of the range exists: the object is empty, or the chunk file is too short.
-            // This is not a failure: the function returns an answer without bytes.
-            Err(error)
-                if (start == 0 || *key != self.url.key)
-                    && FailedRequest::from(&error).status() == Some(416) =>
-            {
-                return Ok(Answer::default());
-            }
-            Err(error) => return Err(self.url.problem(&error)),
-        };
-        bucket.reset_failures();
-        if answer.bytes.len() as u64 != expected {
-            let message = format!("the server sent {} of {expected} bytes", answer.bytes.len());
-            return Err(Problem::new("io", message));
-        }
-        Ok(answer)
+    /// Lends the bytes of this thread to a function. Meanwhile, other threads can read.
+    fn with_windows<T>(&self, read: impl FnOnce(&mut Windows) -> T) -> T {
+        let thread = thread::current().id();
+        let mut windows = lock(&self.windows).remove(&thread).unwrap_or_default();
+        let result = read(&mut windows);
+        lock(&self.windows).insert(thread, windows);
+        result
     }
 }
 
@@ -269,25 +210,28 @@ impl ReadAt for Object {
         if let Some(mut bytes) = self.head.from(offset) {
             return bytes.read(out);
         }
-        let ahead = lock(&self.ahead);
-        let before = ahead.partition_point(|window| window.start <= offset).checked_sub(1);
-        if let Some(mut bytes) = before.and_then(|number| ahead.get(number)?.from(offset)) {
-            return bytes.read(out);
-        }
-        drop(ahead);
-        let mut last = lock(&self.last);
-        if last.from(offset).is_none() {
-            // If the reads are sequential, each request is twice as long as the last one. After a jump, a request is
-            // short, because few of the bytes that follow are expected to be needed.
-            let goes_on = offset == last.end();
-            let ahead = if goes_on { (2 * last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
-            let end = offset.saturating_add(ahead.max(out.len() as u64)).min(self.len);
-            // At the end of the object, the request also covers bytes before `offset`, because the chunk index is
-            // there: it precedes the trailer.
-            let start = offset.min(end.saturating_sub(MIN_LEN));
-            *last = self.fetch(start, end).map_err(io::Error::other)?;
-        }
-        last.from(offset).unwrap_or_default().read(out)
+        self.with_windows(|windows| {
+            let Windows { last, ahead } = windows;
+            let before = ahead.partition_point(|window| window.start <= offset).checked_sub(1);
+            if let Some(mut bytes) = before.and_then(|number| ahead.get(number)?.from(offset)) {
+                return bytes.read(out);
+            }
+            if last.from(offset).is_none() {
+                // If the reads are sequential, each request is twice as long as the last one. After a jump, a request
+                // is short, because few of the bytes that follow are expected to be needed.
+                let goes_on = offset == last.end();
+                let ahead =
+                    if goes_on { (2 * last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
+                let end = offset.saturating_add(ahead.max(out.len() as u64)).min(self.len);
+                // At the end of the object, the request also covers bytes before `offset`, because the chunk index is
+                // there: it precedes the trailer.
+                let start = offset.min(end.saturating_sub(MIN_LEN));
+                let request = self.request(None, start..end);
+                let bytes = self.url.bucket.wait_for(request).flatten().map_err(io::Error::other)?;
+                *last = Window { start, bytes };
+            }
+            last.from(offset).unwrap_or_default().read(out)
+        })
     }
 
     fn size(&self) -> io::Result<u64> {
@@ -299,18 +243,87 @@ impl ReadAt for Object {
     }
 
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
-        let last = lock(&self.last);
-        let is_known = |range: &Range<u64>| {
-            [&self.head, &*last].iter().any(|window| window.start <= range.start && range.end <= window.end())
+        self.with_windows(|windows| {
+            // The bytes of the last announcement are no longer needed, and make room for those of this one.
+            windows.ahead.clear();
+            let is_known = |range: &Range<u64>| {
+                let known = [&self.head, &windows.last];
+                known.iter().any(|window| window.start <= range.start && range.end <= window.end())
+            };
+            let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
+            let unknown = within.filter(|range| !range.is_empty() && !is_known(range));
+            let requests = merge(&unknown.map(|range| (None, range)).collect::<Vec<_>>());
+            let answers = self.request_all(&requests).map_err(io::Error::other)?;
+            let read = requests.into_iter().zip(answers);
+            windows.ahead = read.map(|((_, range), bytes)| Window { start: range.start, bytes }).collect();
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Barrier};
+
+    use super::*;
+
+    const LEN: usize = 1 << 20;
+
+    /// Starts a web server with an object of `LEN` bytes. Returns the URL, and the number of requests so far.
+    fn served() -> (String, Arc<AtomicUsize>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/object", listener.local_addr().unwrap());
+        let requests = Arc::<AtomicUsize>::default();
+        let count = requests.clone();
+        let serve = move |stream: std::net::TcpStream| {
+            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
+            while let Some(line) = lines.next() {
+                let Some(range) = line.strip_prefix("range: bytes=") else { continue };
+                let (first, last) = range.split_once('-').unwrap();
+                let bytes = first.parse().unwrap()..=last.parse::<usize>().unwrap();
+                lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                count.fetch_add(1, Ordering::SeqCst);
+                let body: Vec<_> = bytes.map(|byte| u8::try_from(byte % 251).unwrap()).collect();
+                let head = format!(
+                    "HTTP/1.1 206 Part\r\nContent-Range: bytes {range}/{LEN}\r\nContent-Length: {}\r\n\r\n",
+                    body.len()
+                );
+                (&stream).write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            }
         };
-        let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
-        let unknown = within.filter(|range| !range.is_empty() && !is_known(range));
-        let requests = merge(&unknown.map(|range| (None, range)).collect::<Vec<_>>());
-        drop(last);
-        let answers = self.request_all(&requests).map_err(io::Error::other)?;
-        let windows = requests.into_iter().zip(answers);
-        *lock(&self.ahead) =
-            windows.map(|((_, range), bytes)| Window { start: range.start, bytes }).collect();
-        Ok(())
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let serve = serve.clone();
+                thread::spawn(move || serve(stream.unwrap()));
+            }
+        });
+        (url, requests)
+    }
+
+    #[test]
+    fn read_ahead_of_a_thread_keeps_the_bytes_of_the_others() {
+        let (url, requests) = served();
+        let object = open(Path::new(&url)).unwrap();
+        let both = Barrier::new(2);
+        thread::scope(|scope| {
+            for start in [100_000_u64, 600_000] {
+                let (object, both) = (&object, &both);
+                scope.spawn(move || {
+                    let ranges = [0, 100_000].map(|from| start + from..start + from + 50_000);
+                    object.read_ahead(&ranges).unwrap();
+                    both.wait();
+                    for range in ranges {
+                        let mut bytes = vec![0; 50_000];
+                        assert_eq!(object.read_at(&mut bytes, range.start).unwrap(), bytes.len());
+                        assert!(range.zip(bytes).all(|(at, byte)| u64::from(byte) == at % 251));
+                    }
+                });
+            }
+        });
+        // One to open the object, and one for each of the four ranges.
+        assert_eq!(requests.load(Ordering::SeqCst), 5);
     }
 }

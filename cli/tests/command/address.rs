@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::run::{b2nd, folder, objects, run, run_with, screen, snapshot, text, transcript};
+use b2nd_frame::{Store, zip_members};
 use b2nd_lab::{copy_tree, data};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The addresses in the JSON of a listing.
 fn addresses(folder: &Path, arguments: &[&str]) -> Vec<Value> {
@@ -75,6 +76,40 @@ fn every_address_of_a_listing_is_that_of_the_same_array_to_the_other_commands() 
         }
     }
     assert!(count > 60, "{count}");
+}
+
+#[test]
+fn an_address_with_a_key_names_the_frame_that_the_library_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let zips = ["tree", "table", "nested", "embedded/tree", "stores/attributes", "remote/store"];
+    let mut stores = vec![data().join("embedded/store.b2e"), data().join("peers/store.b2e")];
+    for (number, name) in zips.iter().enumerate() {
+        let zip = data().join(format!("{name}.b2z"));
+        // The same store as a folder.
+        let unpacked = folder.path().join(format!("{number}.b2d"));
+        let bytes = fs::read(&zip).unwrap();
+        for member in zip_members(&bytes).unwrap() {
+            let file = unpacked.join(member.name());
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let [start, len] = [member.offset(), member.len()].map(|byte| usize::try_from(byte).unwrap());
+            fs::write(file, &bytes[start..start + len]).unwrap();
+        }
+        stores.extend([zip, unpacked]);
+    }
+    let mut count = 0;
+    for path in stores {
+        let store = Store::open(&path).unwrap().expect("a store");
+        for key in store.members() {
+            let Ok(frame) = store.frame(key) else { continue };
+            let address = format!("{}:{key}", path.display());
+            let shown = &objects(&run(folder.path(), &["info", "--json", &address]))[0];
+            let shape = frame.array().unwrap().map(|array| array.shape().to_vec());
+            assert_eq!(shown["shape"], json!(shape), "{address}");
+            assert_eq!(shown["frame_len"], frame.header().frame_len, "{address}");
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
 }
 
 #[test]

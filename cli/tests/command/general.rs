@@ -211,7 +211,12 @@ fn every_command_has_help_with_an_example_and_a_manual_page() {
         assert!((1..=12).contains(&options), "{options} in {}", text(&short.stdout));
         let page = run(&["man", command]);
         assert_eq!(page.status.code(), Some(0));
-        assert!(text(&page.stdout).contains(".SH SYNOPSIS"), "{command}");
+        let page = text(&page.stdout);
+        assert!(page.contains(".SH SYNOPSIS"), "{command}");
+        // An option is a line after `.TP`, and its description is the next line, which is empty if it has none.
+        let lines: Vec<_> = page.lines().collect();
+        let bare = lines.windows(3).find(|lines| lines[0] == ".TP" && lines[2].is_empty());
+        assert_eq!(bare, None, "b2nd man {command}");
     }
     let help = run(&["--help"]);
     crate::run::snapshot("help", text(&help.stdout));

@@ -225,7 +225,7 @@ fn an_existing_file_has_the_code_that_explain_knows() {
 }
 
 #[test]
-fn a_preview_refuses_a_path_at_which_no_file_can_be_created() {
+fn salvage_and_its_preview_refuse_a_path_at_which_no_file_can_be_created() {
     let folder = damaged();
     fs::write(folder.path().join("there"), "").unwrap();
     for (arguments, says) in [
@@ -238,7 +238,7 @@ fn a_preview_refuses_a_path_at_which_no_file_can_be_created() {
             let output = run(folder.path(), &[options, arguments].concat());
             assert_eq!(output.status.code(), Some(1), "{arguments:?}");
             let said = text(&output.stderr);
-            assert!(said.starts_with(if options.len() == 2 { says } else { "b2nd: " }), "{said}");
+            assert!(said.starts_with(says), "{said}");
         }
     }
 }

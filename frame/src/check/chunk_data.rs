@@ -15,6 +15,8 @@ use crate::chunk::chunk_rules::{check_known_methods, check_support};
 use crate::chunk::expansion::NotDecompressed;
 #[cfg(feature = "decompress")]
 use crate::chunk::expansion::{max_data, zeroed};
+#[cfg(feature = "decompress")]
+use crate::spans::{gaps, overlaps};
 
 /// A disk, a file system or a killed writer loses pages of this number of bytes: zeros are in their place.
 const PAGE_LEN: usize = 4096;
@@ -91,19 +93,14 @@ fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDe
     }
     let mut spans: Vec<BlockSpan> = each_block(header, chunk).collect();
     spans.sort_unstable_by_key(|block| (block.start, block.end));
-    let mut end = header.blocks_start(chunk);
-    let mut before = None;
-    for block in &spans {
-        if let Some(before) = before.filter(|_| block.start < end) {
-            let number = block.number;
-            return Err(NotDecompressed::Damaged(format!(
-                "cannot be decompressed: blocks {before} and {number} share bytes"
-            )));
-        }
-        check_gap(chunk, at, end..block.start)?;
-        (before, end) = (Some(block.number), block.end);
+    let ranges = || spans.iter().map(|block| (block.start..block.end, block.number));
+    if let Some((before, number)) = overlaps(ranges()).next() {
+        return Err(NotDecompressed::Damaged(format!(
+            "cannot be decompressed: blocks {before} and {number} share bytes"
+        )));
     }
-    check_gap(chunk, at, end..chunk.len())
+    let mut gaps = gaps(ranges().map(|(range, _)| range), header.blocks_start(chunk)..chunk.len());
+    gaps.try_for_each(|gap| check_gap(chunk, at, gap))
 }
 
 /// Refuses bytes that belong to no block, if a page of zeros is there. If zeros are in the place of the length of a
@@ -121,12 +118,12 @@ fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompre
     };
     let pages = (first..place(gap.end)).step_by(PAGE_LEN);
     match pages.into_iter().find(is_zero) {
-        Some(page) if !gap.is_empty() => Err(NotDecompressed::Damaged(format!(
+        Some(page) => Err(NotDecompressed::Damaged(format!(
             "has 4096 zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
             gap.start,
             gap.end - 1
         ))),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

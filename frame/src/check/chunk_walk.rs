@@ -20,12 +20,13 @@ use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
-use crate::index::index_rules::{ChunkSpan, MAX_COMPARED};
+use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::Progress;
 use crate::queue::in_order;
-use crate::read::blocks::{FIRST_READ, PIECE, check_stored_table, streams_end};
+use crate::read::blocks::{CHUNK_START_LEN, PIECE, check_stored_table, streams_end};
 use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::source::ReadAt;
+use crate::spans::ChunkSpan;
 
 /// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
 /// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With the
@@ -285,7 +286,7 @@ impl ChunkScan {
         // Each read of a chunk file opens the file again. If the data will be read anyway, the first read is longer. It
         // then usually includes the table of blocks, so the table needs no second read.
         let length =
-            if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { FIRST_READ };
+            if self.depth >= CheckDepth::ChunkData && has_own_file { PIECE as u64 } else { CHUNK_START_LEN };
         let Some(mut first) = chunks.bytes(entry, 0, length)? else { return Ok(None) };
         // If the directory could not be listed, a file is recorded only here, after it was read. So an index that names
         // a million missing files adds nothing to `files`.
@@ -425,7 +426,7 @@ impl ChunkScan {
                 self.knows_all = false;
             } else if next_start > span.end {
                 let cbytes = span.end - span.start;
-                let Some(first) = chunks.bytes(&entry, 0, FIRST_READ)? else { continue };
+                let Some(first) = chunks.bytes(&entry, 0, CHUNK_START_LEN)? else { continue };
                 let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
                 let end = streams_end(chunks, &entry, &header, &first.bytes)?;
                 if let Some(end) = end.filter(|&end| end != cbytes) {

@@ -10,6 +10,7 @@ use crate::header::frame::Frame;
 use crate::header::header_rules;
 use crate::progress::Progress;
 use crate::queue::MAX_THREADS;
+use crate::read::open::open_frame;
 use crate::source::ReadAt;
 use check_report::Report;
 
@@ -184,7 +185,7 @@ impl<'p> Check<'p> {
     }
 
     fn open_and_run(&mut self, path: &Path) -> Result<Report, Error> {
-        let frame = match Frame::open(path) {
+        let frame = match open_frame(path) {
             Ok(frame) => frame,
             Err(error) => return Ok(Report::new([error.into_finding()?].into())),
         };
@@ -219,7 +220,7 @@ impl<'p> Check<'p> {
     }
 
     fn once<R: ReadAt>(&mut self, frame: &Frame<R>) -> Result<Report, Error> {
-        let mut report = frame.check_header();
+        let mut report = check_header(frame);
         match frame_check::check(frame, &mut self.progress, &mut report) {
             // If the file is shorter than the frame, the check continues: the check of the length below reports this.
             Err(error) if error.is_about(FindingCode::Truncated) => {}
@@ -239,20 +240,9 @@ impl<'p> Check<'p> {
     }
 }
 
-impl<R> Frame<R> {
-    /// Checks the header, and its agreement with the array's metalayer. The file is not read.
-    ///
-    /// ```
-    /// use b2nd_frame::{FindingCode, Frame};
-    ///
-    /// let frame = Frame::open("tests/data/rank16.b2nd")?;
-    /// assert_eq!(frame.check_header().findings[0].code(), FindingCode::HighRank);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    #[must_use]
-    pub fn check_header(&self) -> Report {
-        let mut findings = header_rules::check(self);
-        findings.extend(array_rules::check(self));
-        Report::new(findings)
-    }
+/// Checks the header, and its agreement with the array's metalayer.
+pub(crate) fn check_header<R>(frame: &Frame<R>) -> Report {
+    let mut findings = header_rules::check(frame);
+    findings.extend(array_rules::check(frame));
+    Report::new(findings)
 }

@@ -9,7 +9,7 @@ use crate::chunk_file::name;
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
-use crate::index::index_rules::{ChunkSpan, gaps};
+use crate::spans::{ChunkSpan, gaps};
 
 /// The finding for bytes of the frame between `start` and `end` that are in no span. The spans must be sorted by start.
 /// Recorded holes are not reported. `read` reads the frame; it gets an offset after `start` and a length.
@@ -19,15 +19,13 @@ pub(super) fn bytes(
     end: u64,
     read: impl FnMut(u64, u64) -> Result<Vec<u8>, Error>,
 ) -> Result<Option<Finding>, Error> {
-    let gaps: Vec<_> = gaps(spans, start, end).map(|(at, len)| at - start..at - start + len).collect();
+    let gaps = gaps(spans.iter().map(ChunkSpan::range), start..end);
+    let gaps: Vec<_> = gaps.map(|gap| gap.start - start..gap.end - start).collect();
     // The last record is nearly always in the last gap.
     let holes = recorded_holes(gaps.iter().rev().map(|gap| gap.end), read)?;
-    let (mut first, mut count) = (None, 0);
-    for gap in gaps {
-        let (first_here, count_here) = outside_holes(gap, &holes);
-        first = first.or(first_here.map(|at| start + at));
-        count += count_here;
-    }
+    let mut unowned = gaps.into_iter().flat_map(|gap| outside_holes(gap, &holes)).peekable();
+    let first = unowned.peek().map(|gap| start + gap.start);
+    let count: u64 = unowned.map(|gap| gap.end - gap.start).sum();
     let text = match count {
         1 => "1 byte belongs to no entry of the chunk index".into(),
         _ => format!("{count} bytes belong to no entry of the chunk index, the first ones here"),

@@ -19,8 +19,9 @@
 //! All numbers are little-endian uint64. Offsets count from the end of the header, like those of the chunk index, so they
 //! stay right if a rewrite changes the length of the header.
 
-use core::iter;
 use core::ops::Range;
+
+use crate::spans::gaps;
 
 /// The first and the last bytes of a record. No chunk begins with them: the first byte of a chunk is its version, which
 /// is never 0.
@@ -129,19 +130,11 @@ pub(crate) fn recorded_holes<E>(
     Ok(holes)
 }
 
-/// The bytes of a gap that are in no hole, as their first offset and their number. The holes must be in ascending order.
-pub(crate) fn outside_holes(gap: Range<u64>, holes: &[Range<u64>]) -> (Option<u64>, u64) {
-    let (mut at, mut first, mut count) = (gap.start, None, 0);
+/// The parts of a gap that are in no hole. The holes must be in ascending order.
+pub(crate) fn outside_holes(gap: Range<u64>, holes: &[Range<u64>]) -> impl Iterator<Item = Range<u64>> {
     let begin = holes.partition_point(|hole| hole.end <= gap.start);
-    let ends = holes.iter().skip(begin).take_while(|hole| hole.start < gap.end).cloned();
-    for Range { start, end } in ends.chain(iter::once(gap.end..gap.end)) {
-        if start > at {
-            first = first.or(Some(at));
-            count += start - at;
-        }
-        at = at.max(end);
-    }
-    (first, count)
+    let end = gap.end;
+    gaps(holes.iter().skip(begin).take_while(move |hole| hole.start < end).cloned(), gap)
 }
 
 fn numbers(bytes: &[u8]) -> impl Iterator<Item = u64> {
@@ -214,13 +207,14 @@ mod tests {
     }
 
     #[test]
-    fn outside_holes_counts_the_bytes_of_a_gap_that_are_in_no_hole() {
+    fn outside_holes_are_the_parts_of_a_gap_that_are_in_no_hole() {
+        let outside = |gap, holes: &[Range<u64>]| outside_holes(gap, holes).collect::<Vec<_>>();
         let holes = [5..10, 8..12, 20..30];
-        assert_eq!(outside_holes(0..5, &holes), (Some(0), 5));
-        assert_eq!(outside_holes(5..12, &holes), (None, 0));
-        assert_eq!(outside_holes(5..13, &holes), (Some(12), 1));
-        assert_eq!(outside_holes(0..40, &holes), (Some(0), 5 + 8 + 10));
-        assert_eq!(outside_holes(22..25, &holes), (None, 0));
-        assert_eq!(outside_holes(12..20, &[]), (Some(12), 8));
+        assert_eq!(outside(0..5, &holes), [0..5]);
+        assert_eq!(outside(5..12, &holes), []);
+        assert_eq!(outside(5..13, &holes), [12..13]);
+        assert_eq!(outside(0..40, &holes), [0..5, 12..20, 30..40]);
+        assert_eq!(outside(22..25, &holes), []);
+        assert_eq!(outside(12..20, &[]), [12..20]);
     }
 }

@@ -20,134 +20,80 @@ use crate::messagepack::cursor::Part;
 use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::source::ReadAt;
 
-impl<R: ReadAt> Frame<R> {
-    /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until the
-    /// function returns `Break`.
-    ///
-    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
-    /// a chunk file, offsets count from the start of that file. Then come the header of the chunk index, and its
-    /// entries. If the index is compressed, an entry has no bytes of its own, so its row shows no bytes. A row has a
-    /// [`fault`](Row::fault), for example, if the bytes at the place of a chunk cannot be parsed as a chunk header, if
-    /// a chunk file is missing, or if the offset of a block is outside its chunk. The dump continues after a fault,
-    /// with the next row or the next chunk. A frame without chunks has no rows.
-    ///
-    /// A chunk has fewer than 300 rows. But in a small damaged or hostile file, the index can have 268 million entries
-    /// that all point to the same chunk. The rows come one by one, so memory does not grow with their number; return
-    /// `Break` to stop.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. After an error about a chunk, the rows of the index are still passed to `receive`, and then
-    /// the error is returned.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut rows = Vec::new();
-    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunks(|row| {
-    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert_eq!((&*rows[0], &*rows[5]), ("165: chunk 0 byte 165", "169: nbytes 32"));
-    /// assert_eq!(rows.last().expect("the entry of the last chunk"), "477: chunk 3 byte 357");
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn dump_chunks(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
-        let receive = &mut until_break(&mut receive);
-        let end = self.header().frame_len;
-        let codec = self.header().codec;
-        let mut chunks = self.chunks()?;
-        let mut result = Ok(());
-        while let Some(entry) = chunks.next() {
-            match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
-                Ok((entry, bytes)) => {
-                    if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
-                        // An error only means that the function has returned `Break`.
-                        return Ok(());
-                    }
-                }
-                Err(error) => {
-                    result = chunks.or_changing(Err(error));
-                    break;
+/// Passes the rows of all chunks and of the chunk index to a function.
+pub(crate) fn all<R: ReadAt>(
+    frame: &Frame<R>,
+    mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let receive = &mut until_break(&mut receive);
+    let end = frame.header().frame_len;
+    let codec = frame.header().codec;
+    let mut chunks = Chunks::open(frame)?;
+    let mut result = Ok(());
+    while let Some(entry) = chunks.next() {
+        match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
+            Ok((entry, bytes)) => {
+                if write_chunk(&entry, bytes.as_deref(), codec, end, receive).is_err() {
+                    // An error only means that the function has returned `Break`.
+                    return Ok(());
                 }
             }
-        }
-        // The index is read a second time, because keeping its entries from the first time would take memory for each
-        // chunk.
-        let mut chunks = self.chunks()?;
-        let Some(index) = chunks.index() else { return result };
-        let (start, header) = (index.start(), *index.header());
-        let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
-        // If the index is a special chunk, it has no entries to show.
-        if write_index(&bytes, &header, start, end, receive).is_err() || header.special().is_some() {
-            return result;
-        }
-        // In a compressed index, no byte of the file stands for one particular entry, so the row of an entry has no
-        // bytes.
-        let (kind, length) = if header.is_uncompressed() { ("int64 le", ENTRY_LEN) } else { ("", 0) };
-        let before = if header.is_uncompressed() { header.header_len() } else { bytes.len() };
-        let mut offset = start.saturating_add(before as u64);
-        while let Some(entry) = chunks.next() {
-            let entry = match entry {
-                Ok(entry) => entry,
-                // If the first pass over the index failed too, its error is in `result`, and is returned. If `result`
-                // is `Ok`, only this second pass failed, and its error is returned.
-                Err(error) => return result.and(Err(error)),
-            };
-            let name = format!("chunk {}", entry.number);
-            let bytes = chunks.entry_bytes(entry.number);
-            let mut rows = dump::Annotator::new(&bytes, receive).within(offset, end);
-            rows.depth = 1;
-            if rows.value(length, kind, &name, place(&entry)).is_err() {
+            Err(error) => {
+                result = chunks.or_changing(Err(error));
                 break;
             }
-            offset = rows.offset();
         }
-        result
     }
+    // The index is read a second time, because keeping its entries from the first time would take memory for each
+    // chunk.
+    let mut chunks = Chunks::open(frame)?;
+    let Some(index) = chunks.index() else { return result };
+    let (start, header) = (index.start(), *index.header());
+    let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
+    // If the index is a special chunk, it has no entries to show.
+    if write_index(&bytes, &header, start, end, receive).is_err() || header.special().is_some() {
+        return result;
+    }
+    // In a compressed index, no byte of the file stands for one particular entry, so the row of an entry has no
+    // bytes.
+    let (kind, length) = if header.is_uncompressed() { ("int64 le", ENTRY_LEN) } else { ("", 0) };
+    let before = if header.is_uncompressed() { header.header_len() } else { bytes.len() };
+    let mut offset = start.saturating_add(before as u64);
+    while let Some(entry) = chunks.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // If the first pass over the index failed too, its error is in `result`, and is returned. If `result`
+            // is `Ok`, only this second pass failed, and its error is returned.
+            Err(error) => return result.and(Err(error)),
+        };
+        let name = format!("chunk {}", entry.number);
+        let bytes = chunks.entry_bytes(entry.number);
+        let mut rows = dump::Annotator::new(&bytes, receive).within(offset, end);
+        rows.depth = 1;
+        if rows.value(length, kind, &name, place(&entry)).is_err() {
+            break;
+        }
+        offset = rows.offset();
+    }
+    result
 }
 
-impl<R: ReadAt> Frame<R> {
-    /// Passes the annotated bytes of one chunk header to a function, row by row, as [`dump_chunks`](Self::dump_chunks)
-    /// does for all chunks.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`dump_chunks`](Self::dump_chunks), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
-    /// frame has no chunk of this number.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut rows = Vec::new();
-    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_chunk(3, |row| {
-    ///     rows.push(format!("{}: {} {}", row.offset, row.field, row.value));
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert_eq!((&*rows[0], &*rows[5]), ("357: chunk 3 byte 357", "361: nbytes 32"));
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn dump_chunk(
-        &self,
-        number: u64,
-        mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
-        let (end, codec) = (self.header().frame_len, self.header().codec);
-        let mut chunks = self.chunks()?;
-        let Some(entry) = chunks.get(number)? else {
-            let count = counted(chunks.len(), "chunk");
-            return Err(Error::invalid_input(format_args!(
-                "there is no chunk {number}: the frame has {count}"
-            )));
-        };
-        let bytes = bytes_shown(&mut chunks, &entry)?;
-        // An error only means that the function returned `Break`.
-        let _ = write_chunk(&entry, bytes.as_deref(), codec, end, &mut until_break(&mut receive));
-        Ok(())
-    }
+/// Passes the rows of one chunk header to a function.
+pub(crate) fn one<R: ReadAt>(
+    frame: &Frame<R>,
+    number: u64,
+    mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let (end, codec) = (frame.header().frame_len, frame.header().codec);
+    let mut chunks = Chunks::open(frame)?;
+    let Some(entry) = chunks.get(number)? else {
+        let count = counted(chunks.len(), "chunk");
+        return Err(Error::invalid_input(format_args!("there is no chunk {number}: the frame has {count}")));
+    };
+    let bytes = bytes_shown(&mut chunks, &entry)?;
+    // An error only means that the function returned `Break`.
+    let _ = write_chunk(&entry, bytes.as_deref(), codec, end, &mut until_break(&mut receive));
+    Ok(())
 }
 
 /// The bytes of a chunk that are shown; `None` if the chunk is not stored, or its file is missing.

@@ -6,8 +6,8 @@ mod annotator;
 
 mod header_rows;
 
-mod chunk_rows;
+pub(crate) mod chunk_rows;
 
-mod trailer_rows;
+pub(crate) mod trailer_rows;
 
 pub use header_rows::dump_header;

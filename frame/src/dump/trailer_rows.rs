@@ -17,38 +17,20 @@ use crate::messagepack::marker::ValueType;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{END_LEN, Trailer, length, part};
 
-impl<R: ReadAt> Frame<R> {
-    /// Passes the annotated bytes of the trailer to a function, row by row, until the function returns `Break`.
-    ///
-    /// If the bytes are not a trailer, the rows end at the first invalid byte, with an error message.
-    ///
-    /// # Errors
-    ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
-    ///
-    /// ```
-    /// use std::ops::ControlFlow;
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut fields = Vec::new();
-    /// Frame::open("tests/data/int32_3x5.b2nd")?.dump_trailer(|row| {
-    ///     fields.push(format!("{}: {}", row.offset, row.field));
-    ///     ControlFlow::Continue(())
-    /// })?;
-    /// assert_eq!(fields[..2], ["485: trailer", "486: version"]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn dump_trailer(&self, mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>) -> Result<(), Error> {
-        let end = self.last_bytes(END_LEN)?;
-        let (bytes, fault) = match length(self.header(), &end) {
-            Ok(length) => (self.last_bytes(length)?, None),
-            // A fault has a row, unless a writer may have caused it.
-            Err(error) => (end, Some(self.or_changing(error).into_finding()?)),
-        };
-        // An error only means that the function returned `Break`.
-        let _ = write(self.header(), &bytes, fault, &mut until_break(&mut receive));
-        Ok(())
-    }
+/// Passes the rows of the trailer to a function.
+pub(crate) fn all<R: ReadAt>(
+    frame: &Frame<R>,
+    mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let end = frame.last_bytes(END_LEN)?;
+    let (bytes, fault) = match length(frame.header(), &end) {
+        Ok(length) => (frame.last_bytes(length)?, None),
+        // A fault has a row, unless a writer may have caused it.
+        Err(error) => (end, Some(frame.or_changing(error).into_finding()?)),
+    };
+    // An error only means that the function returned `Break`.
+    let _ = write(frame.header(), &bytes, fault, &mut until_break(&mut receive));
+    Ok(())
 }
 
 /// Writes the rows of a trailer, or of the last bytes of a frame without a valid trailer.

@@ -34,6 +34,7 @@ use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
+use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
@@ -185,10 +186,10 @@ impl ArrayUpdate {
         let path = path.as_ref();
         // This header may be that of the frame before the change that this call waits for. Only the frame type is taken
         // from it, which no writer changes in place.
-        let unlocked = Frame::open(path)?;
+        let unlocked = open_frame(path)?;
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
-        let frame = Frame::open(path)?;
+        let frame = open_frame(path)?;
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
@@ -468,7 +469,7 @@ impl ArrayUpdate {
         if !numbers.any(|number| self.origin(number).is_some()) {
             return Ok(None);
         }
-        let frame = Frame::open(&self.path)?;
+        let frame = open_frame(&self.path)?;
         let is_same = frame.header_bytes() == self.frame.header_bytes();
         if is_same { Ok(Some(frame)) } else { Err(Error::changing(None)) }
     }
@@ -578,7 +579,7 @@ impl ArrayUpdate {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let mut chunks = frame.chunks()?;
+        let mut chunks = Chunks::open(&frame)?;
         for (&origin, &number) in &kept {
             let Some(entry) = chunks.get(origin)? else { continue };
             match chunks.compressed(&entry)? {
@@ -607,7 +608,7 @@ impl ArrayUpdate {
             .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
             .map(|(number, _)| number)
             .collect();
-        let mut chunks = frame.chunks()?;
+        let mut chunks = Chunks::open(frame)?;
         for &number in &too_high {
             let origin = place(&self.origins, number).unwrap_or(NEW);
             let entry = chunks.get(origin)?;

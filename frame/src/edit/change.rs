@@ -22,8 +22,9 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
 use crate::opened_file::OpenedFile;
+use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
-use crate::read::open::open_at_once;
+use crate::read::open::{open_at_once, open_frame};
 use crate::source::{ReadAt, read_up_to};
 
 /// Changes the shape, the dtype or metalayers of a frame in its file. [`Frame::edit`] returns an `Edit`.
@@ -45,12 +46,12 @@ use crate::source::{ReadAt, read_up_to};
 /// # let path = folder.path().join("array.b2nd");
 /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
 /// // The chunks have 2 x 3 items. So the last chunks have room for a fourth row and a sixth column.
-/// let mut frame = Frame::open(&path)?;
+/// let mut frame = open_frame(&path)?;
 /// frame.edit().shape(&[4, 6]).dtype("<f4").apply()?;
 ///
 /// let array = frame.array()?.expect("an array");
 /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
-/// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
+/// assert_eq!(open_frame(&path)?.header_bytes(), frame.header_bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -63,23 +64,11 @@ pub struct Edit<'f, R> {
     patience: Duration,
 }
 
-impl<R> Frame<R> {
-    /// Starts a change of the frame. The file is not changed before [`Edit::apply`].
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut frame = Frame::parse(&std::fs::read("tests/data/int32_3x5.b2nd")?)?;
-    /// let after = frame.edit().shape(&[4, 4]).preview()?;
-    /// assert_eq!(after.array()?.expect("an array").shape(), [4, 4]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn edit(&mut self) -> Edit<'_, R> {
-        Edit { frame: self, shape: None, dtype: None, metalayers: Vec::new(), patience: Duration::ZERO }
+impl<'f, R> Edit<'f, R> {
+    pub(crate) fn new(frame: &'f mut Frame<R>) -> Self {
+        Self { frame, shape: None, dtype: None, metalayers: Vec::new(), patience: Duration::ZERO }
     }
-}
 
-impl<R> Edit<'_, R> {
     /// Changes the shape of the array. The grid of chunks must stay the same, so the array can grow or shrink only
     /// within its last chunks.
     ///
@@ -155,11 +144,11 @@ impl<R> Edit<'_, R> {
     ///     tags: Vec<String>,
     /// }
     ///
-    /// let mut frame = Frame::open(&path)?;
+    /// let mut frame = open_frame(&path)?;
     /// let mut vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// vendor.serial += 1;
     /// frame.edit().metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?).apply()?;
-    /// # let frame = Frame::open(&path)?;
+    /// # let frame = open_frame(&path)?;
     /// # let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// # assert_eq!(vendor.serial, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -213,7 +202,7 @@ impl<R> Edit<'_, R> {
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.frame.header().nchunks() {
             // `chunks` fails if the chunk index and the header disagree on the number of chunks.
-            Frame::open(path)?.chunks()?;
+            Chunks::open(&open_frame(path)?)?;
         }
         Ok(())
     }
@@ -279,7 +268,7 @@ impl Edit<'_, File> {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("array.b2nd");
     /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-    /// let (mut frame, mut other) = (Frame::open(&path)?, Frame::open(&path)?);
+    /// let (mut frame, mut other) = (open_frame(&path)?, open_frame(&path)?);
     /// frame.edit().shape(&[4, 6]).apply()?;
     /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
     ///
@@ -297,7 +286,7 @@ impl Edit<'_, File> {
         if self.frame.header_bytes() == after.header_bytes() {
             return Ok(());
         }
-        let now = Frame::open(&path)?;
+        let now = open_frame(&path)?;
         let state = FrameState::of(&now)?;
         let before = Frame::parse(self.frame.header_bytes())?;
         let commit = Commit { path: &path, frame: &before, state: &state, lock: &mut lock };

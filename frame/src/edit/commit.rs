@@ -19,6 +19,7 @@ use crate::edit::writer_lock::WriterLock;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
+use crate::read::open::open_frame;
 use crate::write::destination::NewFrame;
 
 /// A commit to a frame whose locks are held.
@@ -114,7 +115,7 @@ impl FrameState {
     /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
     /// locked one.
     pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
-        let frame = Frame::open(path).map_err(|error| match error.kind() {
+        let frame = open_frame(path).map_err(|error| match error.kind() {
             ErrorKind::Malformed => Error::changing(None),
             _ => error,
         })?;

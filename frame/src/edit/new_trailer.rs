@@ -18,6 +18,7 @@ use crate::finding::first_error;
 use crate::header::fields::HeaderField;
 use crate::header::frame::Frame;
 use crate::messagepack::marker::Marker;
+use crate::read::open::open_frame;
 use crate::trailer::derived_layers::outdated;
 use crate::write::destination::Destination;
 
@@ -56,7 +57,7 @@ impl NewTrailer {
             return Ok(None);
         }
         refuse_column(path)?;
-        let frame = Frame::open(path)?;
+        let frame = open_frame(path)?;
         if frame.header_bytes() != before.header_bytes() {
             return Err(Error::changing(None));
         }

@@ -8,7 +8,8 @@ use crate::chunk::hole::{HoleRecord, START};
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
-use crate::index::index_rules::{ChunkSpan, gaps};
+use crate::read::chunks::Chunks;
+use crate::spans::{gaps, merged};
 
 /// The chunks in the file, before a commit.
 pub(super) struct OldChunks {
@@ -47,7 +48,7 @@ impl OldChunks {
             last_record: record.as_ref().map(|_| chunks_len),
         };
         let mut spans = Vec::new();
-        let mut chunks = frame.chunks()?;
+        let mut chunks = Chunks::open(frame)?;
         while let Some(entry) = chunks.next().transpose()? {
             let value = entry_value(&entry, header_len)?;
             let new = kept(entry.number);
@@ -61,7 +62,7 @@ impl OldChunks {
                 Some(_) => old.kept_nbytes = old.kept_nbytes.saturating_add(len),
                 None => old.gone.push((place, len)),
             }
-            spans.push(ChunkSpan { start: place, end: place.saturating_add(len), number: entry.number });
+            spans.push(place..place.saturating_add(len));
         }
         if is_sparse {
             return Ok(old);
@@ -72,11 +73,11 @@ impl OldChunks {
             old.kept_nbytes = chunks_len.saturating_sub(record.nbytes).saturating_sub(gone_nbytes);
             return Ok(old);
         }
-        spans.sort_unstable();
+        spans.sort_unstable_by_key(|span| span.start);
         let mut ends = Vec::new();
-        for (start, len) in gaps(&spans, 0, chunks_len) {
-            old.hole_nbytes = old.hole_nbytes.saturating_add(len);
-            ends.push(start.saturating_add(len));
+        for gap in gaps(spans, 0..chunks_len) {
+            old.hole_nbytes += gap.end - gap.start;
+            ends.push(gap.end);
         }
         // Another program has appended chunks after the last commit, so its record is further ahead.
         for end in ends.into_iter().rev() {
@@ -94,19 +95,12 @@ impl OldChunks {
         let mut starts: Vec<u64> = self.gone.iter().map(|&(start, _)| start).collect();
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
         starts.sort_unstable();
-        let mut gone = self.gone.clone();
-        gone.sort_unstable();
-        let mut holes: Vec<Range<u64>> = Vec::new();
-        for (start, len) in gone {
+        let hole = |&(start, len): &(u64, u64)| {
             // In a damaged frame, a chunk can claim bytes of the next one.
             let next = starts.get(starts.partition_point(|&other| other <= start));
-            let end = start.saturating_add(len).min(next.copied().unwrap_or(u64::MAX));
-            match holes.last_mut() {
-                Some(last) if last.end >= start => last.end = last.end.max(end),
-                _ => holes.push(start..end),
-            }
-        }
-        holes
+            start..start.saturating_add(len).min(next.copied().unwrap_or(u64::MAX))
+        };
+        merged(self.gone.iter().map(hole).collect())
     }
 
     /// The record of the holes that a commit after the end of the frame leaves.

@@ -22,7 +22,7 @@ use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
-use crate::read::open::{file_with_header, open_at_once};
+use crate::read::open::{file_with_header, open_at_once, open_frame, read_frame_at};
 use crate::source::{ReadAt, fill};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
@@ -55,9 +55,9 @@ impl<R: ReadAt> FrameReader for R {}
 impl<R: ReadAt> Origin<R> {
     pub(super) fn open(&mut self) -> Result<Frame<Box<dyn FrameReader + '_>>, Error> {
         Ok(match self {
-            Self::Path(path) => Frame::open(path)?.map_reader(|file| Box::new(file) as _),
+            Self::Path(path) => open_frame(path)?.map_reader(|file| Box::new(file) as _),
             Self::Reader { reader, offset } => {
-                Frame::read_at(reader, *offset)?.map_reader(|reader| Box::new(reader) as _)
+                read_frame_at(reader, *offset)?.map_reader(|reader| Box::new(reader) as _)
             }
         })
     }

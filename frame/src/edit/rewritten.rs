@@ -24,6 +24,7 @@ use crate::header::header_builder::{HeaderBuilder, VERSION};
 use crate::header::section::{ARRAY_NAME, Section, SectionRules};
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
+use crate::read::chunks::unowned_bytes;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::outdated;
 use crate::trailer::frame_trailer::Trailer;
@@ -120,7 +121,7 @@ impl Rewritten {
 /// Whether bytes of the frame belong to no chunk. If this build cannot decompress the chunk index, holes are not known, and
 /// all bytes are copied.
 fn has_known_holes<R: ReadAt>(frame: &Frame<R>) -> Result<bool, Error> {
-    match frame.unowned_bytes() {
+    match unowned_bytes(frame) {
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
         unowned => Ok(unowned? > 0),
     }

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::find::embedded::EmbeddedFrames;
 use crate::find::zip::{MemberContent, zip_member};
 use crate::header::frame::Frame;
-use crate::read::open::is_sparse_frame;
+use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
 
 /// The name of the file whose data can hold small frames of a store.
@@ -94,7 +94,7 @@ impl Container {
         if !frames.select(key)? {
             return Ok(None);
         }
-        Frame::read_at(MemberSource::new(frames), 0).map(Some)
+        read_frame_at(MemberSource::new(frames), 0).map(Some)
     }
 }
 
@@ -107,7 +107,7 @@ fn in_folder(path: &Path) -> Result<Option<Frame<MemberSource>>, Error> {
     if !path.is_file() && !is_sparse_frame(path) {
         return Ok(None);
     }
-    Ok(Some(Frame::open(path)?.map_reader(MemberSource::new)))
+    Ok(Some(open_frame(path)?.map_reader(MemberSource::new)))
 }
 
 fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>, Error> {
@@ -118,7 +118,7 @@ fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>,
             "the member {name} is compressed in the zip file: extract it to read its frame"
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
-            Frame::read_at(zip.clone(), member.offset()).map(Some)
+            read_frame_at(zip.clone(), member.offset()).map(Some)
         }
     }
 }

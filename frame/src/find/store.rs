@@ -23,7 +23,8 @@ use crate::finding::Escaped;
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::header::section::{map_value, values_of};
-use crate::read::open::{is_sparse_frame, not_a_file, open_at_once};
+use crate::read::open::{is_sparse_frame, not_a_file, open_at_once, open_frame};
+use crate::read::trailer::trailer;
 #[cfg(feature = "decompress")]
 use crate::slice::array::Array;
 use crate::source::ReadAt;
@@ -98,11 +99,11 @@ impl Store {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(not_a_file(path));
         }
-        if let Ok(frame) = Frame::open(path)
+        if let Ok(frame) = open_frame(path)
             && frame.kind().is_store()
         {
             let (container, kind) = (Container::Alone(path.into()), frame.kind());
-            return Self::new(container, kind, Some(&frame.trailer()?), &[], |_| Ok(None)).map(Some);
+            return Self::new(container, kind, Some(&trailer(&frame)?), &[], |_| Ok(None)).map(Some);
         }
         Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
@@ -111,12 +112,12 @@ impl Store {
         if !path.join(Store::FILE).is_file() {
             return Ok(None);
         }
-        let embed = Frame::open(path.join(Store::FILE))?;
+        let embed = open_frame(&path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
         let trailer_of =
-            |name: &str| unless_damaged(Frame::open(path.join(name)).and_then(|frame| frame.trailer()));
-        let trailer = unless_damaged(embed.trailer())?;
+            |name: &str| unless_damaged(open_frame(&path.join(name)).and_then(|frame| trailer(&frame)));
+        let trailer = unless_damaged(trailer(&embed))?;
         Self::new(Container::Folder(path.into()), kind, trailer.as_ref(), &names, trailer_of).map(Some)
     }
 
@@ -149,7 +150,7 @@ impl Store {
         let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
         let trailer_of = |name: &str| match frame(name) {
-            Some(frame) => unless_damaged(frame.clone().map_reader(|()| &reader).trailer()),
+            Some(frame) => unless_damaged(trailer(&frame.clone().map_reader(|()| &reader))),
             None => Ok(None),
         };
         let trailer = trailer_of(Store::FILE)?;
@@ -264,7 +265,7 @@ impl Store {
     /// ```
     pub fn attributes(&self, key: &str) -> Result<Option<Trailer>, Error> {
         let key = format!("{}/{ATTRIBUTES}", key.trim_end_matches('/'));
-        self.find(&key)?.map(|frame| frame.trailer()).transpose()
+        self.find(&key)?.map(|frame| trailer(&frame)).transpose()
     }
 
     fn find(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
@@ -411,7 +412,7 @@ fn unless_damaged(trailer: Result<Trailer, Error>) -> Result<Option<Trailer>, Er
 /// ```
 pub fn is_store_folder(path: impl AsRef<Path>) -> bool {
     let (path, embed) = (path.as_ref(), path.as_ref().join(Store::FILE));
-    embed.is_file() && Frame::open(embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
+    embed.is_file() && open_frame(&embed).is_ok_and(|embed| store_kind(path, &embed).is_some())
 }
 
 /// The kind of the store at `path`; `None` if it is not a store. `embed` is its file `embed.b2e`. If that file is an

@@ -46,12 +46,12 @@ enum Form {
 }
 
 impl Index {
-    /// The number of bytes of the first read: the chunk header of the index, and the value of all entries if they are
-    /// equal.
-    pub(crate) const FIRST_READ: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
+    /// The number of first bytes that tell the form of the index: its chunk header, and the value of all entries if they
+    /// are equal.
+    pub(crate) const START_LEN: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
 
     /// Parses the start of the index of a frame. `bytes` are the whole index, or at least its first
-    /// [`FIRST_READ`](Self::FIRST_READ) bytes.
+    /// [`START_LEN`](Self::START_LEN) bytes.
     pub(crate) fn parse(frame: &Header, mut bytes: Vec<u8>) -> Result<Self, Error> {
         if frame.generation != Generation::Present {
             return Err(Error::unsupported(
@@ -64,7 +64,7 @@ impl Index {
         }
         let start = index_start(frame);
         // Keep only the first bytes. The entries are read a page at a time, when they are needed.
-        bytes.truncate(header.cbytes().min(Self::FIRST_READ));
+        bytes.truncate(header.cbytes().min(Self::START_LEN));
         let form = match header.special() {
             // All entries are 0, so each chunk begins right after the header of the frame. In a frame with one chunk,
             // this is valid. In a frame with more chunks, a check of the index reports that two chunks have the same

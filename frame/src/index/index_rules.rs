@@ -16,26 +16,6 @@ use crate::header::frame_header::Header;
 /// one by one.
 pub(crate) const MAX_COMPARED: usize = 1 << 23;
 
-/// The byte range of a chunk in the frame.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ChunkSpan {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) number: u64,
-}
-
-/// The parts of the byte range `start..end` that belong to no span, each as an offset and a length. The spans must be
-/// sorted by their starts.
-pub(crate) fn gaps(spans: &[ChunkSpan], start: u64, end: u64) -> impl Iterator<Item = (u64, u64)> {
-    let mut free = start;
-    let ranges = spans.iter().map(|span| (span.start, span.end));
-    ranges.chain([(end, end)]).filter_map(move |(start, after)| {
-        let gap = (free, start.saturating_sub(free));
-        free = free.max(after);
-        (gap.1 > 0).then_some(gap)
-    })
-}
-
 /// A finding about the chunk index as a whole.
 pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
     Finding::new(code, Place::ChunkIndex).at(index_start(header))

@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
-/// The number of bytes of the first read of a chunk: enough for its header and a table of up to 56 blocks.
-pub(crate) const FIRST_READ: u64 = 256;
+/// The number of first bytes of a chunk that are read to check it: enough for its header and a table of up to 56 blocks.
+pub(crate) const CHUNK_START_LEN: u64 = 256;
 
 /// The number of bytes read at a time from a table of blocks that is too long for the first read.
 pub(crate) const PIECE: usize = 1 << 16;
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::chunk::entry::ChunkPlace;
-    use crate::header::frame::Frame;
+    use crate::read::open::read_frame_at;
 
     /// A file that counts its reads.
     struct Counting<'f> {
@@ -136,8 +136,8 @@ mod tests {
         let bytes = [&[5, 1, 5, 1], &sizes[..], &[0; 16]].concat();
         let header = ChunkHeader::parse(&bytes).unwrap();
         assert_eq!(header.table_len(), Some(1 << 30));
-        let frame = Frame::read_at(Counting { file: &file, count: Cell::new(0) }, 0).unwrap();
-        each_piece(&mut frame.chunks().unwrap(), &entry, &header, &bytes, |_| {}).unwrap();
+        let frame = read_frame_at(Counting { file: &file, count: Cell::new(0) }, 0).unwrap();
+        each_piece(&mut Chunks::open(&frame).unwrap(), &entry, &header, &bytes, |_| {}).unwrap();
         let count = frame.reader.count.get();
         assert!(count < 20, "{count}");
     }

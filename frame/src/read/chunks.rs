@@ -12,9 +12,9 @@ use crate::error::{Error, ErrorKind};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
-use crate::index::index_rules::{ChunkSpan, gaps};
 use crate::read::open::open_chunk_file;
 use crate::source::{ReadAt, read_up_to};
+use crate::spans::gaps;
 
 /// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
 /// entries.
@@ -107,43 +107,45 @@ pub(crate) struct ChunkBytes {
     pub(crate) room: u64,
 }
 
-impl<R: ReadAt> Frame<R> {
-    /// Reads the chunk index, which has an entry for each chunk: the place where the chunk is stored, or its special
-    /// value.
-    ///
-    /// The index is read in pages, so memory does not grow with the number of chunks. [`Chunks::get`] reads a single
-    /// entry. The chunks themselves are not read; [`Chunks::header`] reads the header of a chunk.
-    ///
-    /// # Errors
-    ///
-    /// [`Malformed`](crate::ErrorKind::Malformed) if no index begins at the offset that is computed from the header of
-    /// the frame, or if the index does not have an entry for each chunk. [`Io`](crate::ErrorKind::Io) if the index
-    /// cannot be read. [`Unsupported`](crate::ErrorKind::Unsupported) if the index is compressed and the feature
-    /// `decompress` is off, or if the format of the frame is older than C-Blosc2 2.0.0-rc1.
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if the index claims more bytes than the
-    /// [expansion limit](crate::expansion_limit()). The iterator returns an error if a page of the index is damaged.
-    ///
-    /// ```
-    /// use b2nd_frame::{ChunkPlace, Frame};
-    ///
-    /// // Get the bytes of the third chunk, for any Blosc2 decompressor.
-    /// let frame = Frame::open("tests/data/int32_3x5.b2nd")?;
-    /// let mut chunks = frame.chunks()?;
-    /// let third = chunks.get(2)?.expect("a chunk");
-    /// let header = chunks.header(&third)?.expect("a stored chunk");
-    /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
-    /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// let chunk = &file[start as usize..][..header.cbytes()];
-    /// assert_eq!((chunk[0], header.nbytes()), (5, 32));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn chunks(&self) -> Result<Chunks<'_, R>, Error> {
-        match self.index() {
-            Ok(index) => Ok(Chunks { is_compared: true, ..Chunks::new(self, index) }),
-            Err(error) => Err(self.or_changing(error)),
+/// Counts the stored and the special chunks.
+pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
+    let mut counts = ChunkCounts::default();
+    let mut chunks = Chunks::open(frame)?;
+    let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
+    while let Some(entry) = chunks.next().transpose()? {
+        let count = counts.count_mut(entry.place);
+        if is_repeated {
+            *count = len;
+            break;
+        }
+        *count += 1;
+    }
+    Ok(counts)
+}
+
+/// Counts the bytes between the header and the chunk index that belong to no chunk.
+pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
+    let mut spans = Vec::new();
+    let mut chunks = Chunks::open(frame)?;
+    // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
+    if chunks.len() == 0 || frame.header().is_sparse() {
+        return Ok(0);
+    }
+    let is_repeated = chunks.is_repeated();
+    while let Some(entry) = chunks.next().transpose()? {
+        if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
+            spans.push(start..start.saturating_add(header.cbytes() as u64));
+        }
+        if is_repeated {
+            break;
         }
     }
+    spans.sort_unstable_by_key(|span| span.start);
+    let within = frame.header().header_len as u64..chunks.end();
+    Ok(gaps(spans, within).map(|gap| gap.end - gap.start).sum())
+}
 
+impl<R: ReadAt> Frame<R> {
     /// Reads the chunk index. An error does not tell whether a writer caused it, also not one of the chunks.
     pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
@@ -152,64 +154,6 @@ impl<R: ReadAt> Frame<R> {
 
     fn index(&self) -> Result<Option<Index>, Error> {
         if self.header().nbytes > 0 { self.open_index().map(Some) } else { Ok(None) }
-    }
-
-    /// Counts the stored and the special chunks.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`chunks`](Self::chunks) and its iterator.
-    pub fn count_chunks(&self) -> Result<ChunkCounts, Error> {
-        let mut counts = ChunkCounts::default();
-        let mut chunks = self.chunks()?;
-        let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
-        while let Some(entry) = chunks.next().transpose()? {
-            let count = counts.count_mut(entry.place);
-            if is_repeated {
-                *count = len;
-                break;
-            }
-            *count += 1;
-        }
-        Ok(counts)
-    }
-
-    /// Counts the bytes between the header and the chunk index that belong to no chunk: holes that replaced and deleted
-    /// chunks left. [`Rewrite`](crate::Rewrite) leaves them out.
-    ///
-    /// To know where chunks end, this reads the header of each stored chunk. For a sparse frame the result is 0, because its
-    /// chunks are not in the frame.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`chunks`](Self::chunks), its iterator and [`Chunks::checked_header`].
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.unowned_bytes()?, 0);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn unowned_bytes(&self) -> Result<u64, Error> {
-        let mut spans = Vec::new();
-        let mut chunks = self.chunks()?;
-        // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
-        if chunks.len() == 0 || self.header().is_sparse() {
-            return Ok(0);
-        }
-        let is_repeated = chunks.is_repeated();
-        while let Some(entry) = chunks.next().transpose()? {
-            if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
-                let end = start.saturating_add(header.cbytes() as u64);
-                spans.push(ChunkSpan { start, end, number: entry.number });
-            }
-            if is_repeated {
-                break;
-            }
-        }
-        spans.sort_unstable_by_key(|span| span.start);
-        let start = self.header().header_len as u64;
-        Ok(gaps(&spans, start, chunks.end()).fold(0, |sum: u64, (_, length)| sum.saturating_add(length)))
     }
 
     fn open_index(&self) -> Result<Index, Error> {
@@ -250,11 +194,11 @@ impl<R: ReadAt> Frame<R> {
         Ok(Some(ChunkBytes { bytes, room }))
     }
 
-    /// Reads the first [`Index::FIRST_READ`] bytes of the chunk index. Reads no byte from `end` on, because the index
+    /// Reads the first [`Index::START_LEN`] bytes of the chunk index. Reads no byte from `end` on, because the index
     /// must end at `end` or before.
     pub(crate) fn index_bytes(&self, end: u64) -> Result<Vec<u8>, Error> {
         let start = index_start(self.header());
-        let length = end.saturating_sub(start).min(Index::FIRST_READ as u64);
+        let length = end.saturating_sub(start).min(Index::START_LEN as u64);
         if length > 0 { self.read_range(start, length) } else { Ok(Vec::new()) }
     }
 }
@@ -275,7 +219,15 @@ impl<'f, R> Chunks<'f, R> {
     }
 }
 
-impl<R: ReadAt> Chunks<'_, R> {
+impl<'f, R: ReadAt> Chunks<'f, R> {
+    /// Reads the chunk index of a frame.
+    pub(crate) fn open(frame: &'f Frame<R>) -> Result<Self, Error> {
+        match frame.index() {
+            Ok(index) => Ok(Self { is_compared: true, ..Self::new(frame, index) }),
+            Err(error) => Err(frame.or_changing(error)),
+        }
+    }
+
     /// Replaces an error by `Changing` if a writer may have caused it.
     pub(crate) fn or_changing<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
         let Err(error) = result else { return result };
@@ -507,7 +459,8 @@ impl<R: ReadAt> Chunks<'_, R> {
     }
 
     /// Announces the first `length` bytes of a chunk, and of those that follow it in the index, to a source with a delay.
-    /// So such a source can request the headers of many chunks at the same time.
+    /// So such a source can request the headers of many chunks at the same time. It may keep the bytes only until the next
+    /// announcement, so if chunks are read in another order than that of the index, some bytes are announced again.
     fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
         if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
             return Ok(());

@@ -10,6 +10,7 @@ use crate::chunk::entry::index_start;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
+use crate::read::open::open_frame;
 use crate::source::ReadAt;
 
 /// If index and trailer together are longer than twice this number of bytes, only this number of their first and of their
@@ -117,7 +118,7 @@ fn can_be_caused(error: &Error) -> bool {
 
 /// Whether the frame at a path has this header and this state. False if there is no frame.
 fn is_at(path: &Path, header: &[u8], state: Option<&FrameState>) -> bool {
-    let Ok(now) = Frame::open(path) else { return false };
+    let Ok(now) = open_frame(path) else { return false };
     now.header_bytes() == header
         && state.is_none_or(|state| FrameState::of(&now).is_ok_and(|now| now == *state))
 }

@@ -15,97 +15,60 @@ use crate::opened_file::OpenedFile;
 use crate::source::{ReadAt, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
-const FIRST_READ: u64 = 512;
+const HEADER_READ: u64 = 512;
 
-impl<R> Frame<R> {
-    /// The number of stored bytes: the length of the frame, or of all files in the directory of a sparse frame.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// assert_eq!(Frame::open("tests/data/int32_3x5.b2nd")?.stored_len(), 520);
-    /// let sparse = Frame::open("tests/data/sparse.b2nd")?;
-    /// assert!(sparse.stored_len() > sparse.header().frame_len);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    #[must_use]
-    pub fn stored_len(&self) -> u64 {
-        let folder = self.path().and_then(Path::parent).filter(|_| self.header().is_sparse());
-        let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
-        let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-        // For a contiguous frame, or if the directory cannot be listed, the sum is 0, and the result is the length of
-        // the frame.
-        lengths.fold(0, u64::saturating_add).max(self.header().frame_len)
+/// The number of stored bytes: the length of the frame, or of all files in the directory of a sparse frame.
+pub(crate) fn stored_len<R>(frame: &Frame<R>) -> u64 {
+    let folder = frame.path().and_then(Path::parent).filter(|_| frame.header().is_sparse());
+    let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
+    let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
+    // For a contiguous frame, or if the directory cannot be listed, the sum is 0, and the result is the length of
+    // the frame.
+    lengths.fold(0, u64::saturating_add).max(frame.header().frame_len)
+}
+
+/// Reads the header of a frame in a file, or in the directory of a sparse frame.
+pub(crate) fn open_frame(path: &Path) -> Result<Frame, Error> {
+    match open_file(path) {
+        // Check for a directory only after a failure: for a file, this call would be wasted.
+        Err(_) if path.is_dir() => {
+            let advice = "; `Store::open` opens the folder of a store";
+            let file = file_with_header(path).map_err(|error| error.advise(advice))?;
+            let frame = open_file(&file)?;
+            Ok(Frame { by_directory: true, ..frame })
+        }
+        result => result,
+    }
+}
+
+fn open_file(path: &Path) -> Result<Frame, Error> {
+    let read = |file: File| {
+        let time = SystemTime::now();
+        let frame = read_frame_at(file, 0)?;
+        let opened = OpenedFile::new(time, frame.header().is_sparse().then_some(&frame.reader));
+        Ok(Frame { opened: Some(opened), ..frame })
+    };
+    match open_at_once(path).map_err(Error::reading).and_then(read) {
+        Ok(frame) => Ok(Frame { path: Some(path.into()), ..frame }),
+        // Ask only after a failure whether the path is a pipe or a device.
+        Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
+            Err(not_a_file(path))
+        }
+        Err(error) => Err(error.at(Some(path))),
     }
 }
 
 impl Frame {
-    /// Reads the header of a frame in a file, or in the directory of a sparse frame.
-    ///
-    /// It reads 512 bytes, and if the header is longer, the rest of the header. If another process is writing the file,
-    /// the header may be half-written; [`open_stable`](Self::open_stable) waits until it is complete.
-    ///
-    /// To read the frames in a zip file, use [`zip_members`](crate::zip_members). To open a store, use
-    /// [`Store::open`](crate::Store::open).
-    ///
-    /// # Errors
-    ///
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
-    ///   the call wait.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if the file is shorter than the
-    ///   frame. In the second case, the header is read again before the error is returned, because a writer may have
-    ///   been at work.
-    /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/sparse.b2nd")?;
-    /// assert!(frame.header().is_sparse());
-    /// assert_eq!(frame.path().unwrap().file_name().unwrap(), "chunks.b2frame");
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        match Self::open_file(path) {
-            // Check for a directory only after a failure: for a file, this call would be wasted.
-            Err(_) if path.is_dir() => {
-                let advice = "; `Store::open` opens the folder of a store";
-                let file = file_with_header(path).map_err(|error| error.advise(advice))?;
-                let frame = Self::open_file(&file)?;
-                Ok(Self { by_directory: true, ..frame })
-            }
-            result => result,
-        }
-    }
-
-    fn open_file(path: &Path) -> Result<Self, Error> {
-        let read = |file: File| {
-            let time = SystemTime::now();
-            let frame = Self::read_at(file, 0)?;
-            let opened = OpenedFile::new(time, frame.header().is_sparse().then_some(&frame.reader));
-            Ok(Self { opened: Some(opened), ..frame })
-        };
-        match open_at_once(path).map_err(Error::reading).and_then(read) {
-            Ok(frame) => Ok(Self { path: Some(path.into()), ..frame }),
-            // Ask only after a failure whether the path is a pipe or a device.
-            Err(_) if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) => {
-                Err(not_a_file(path))
-            }
-            Err(error) => Err(error.at(Some(path))),
-        }
-    }
-
     /// Reads the whole file into memory, and returns this frame with that memory as its reader; `None` if a single read
     /// does not cover the file. The returned frame has the header of `self`, although a writer may have changed the
     /// header in the file since `self` was opened.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
-        if self.header().frame_len >= FIRST_READ {
+        if self.header().frame_len >= HEADER_READ {
             return Ok(None);
         }
-        let file = read_once(&self.reader, 0, FIRST_READ).map_err(|error| self.unreadable(error))?;
+        let file = read_once(&self.reader, 0, HEADER_READ).map_err(|error| self.unreadable(error))?;
         // The buffer is full, so the file may go on after it.
-        if file.len() as u64 == FIRST_READ {
+        if file.len() as u64 == HEADER_READ {
             return Ok(None);
         }
         let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } =
@@ -172,46 +135,24 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::io("read", path, io::Error::new(ErrorKind::NotFound, text)))
 }
 
-impl<R: ReadAt> Frame<R> {
-    /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
-    ///
-    /// The frame keeps the reader, to read its chunks and trailer later; a `&mut` reader works too. This function reads
-    /// as many bytes as [`open`](Frame::open).
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`open`](Frame::open).
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let mut bytes = b"something before ".to_vec();
-    /// let offset = bytes.len() as u64;
-    /// bytes.extend(std::fs::read("tests/data/int32_3x5.b2nd")?);
-    ///
-    /// let frame = Frame::read_at(bytes, offset)?;
-    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
-    /// assert_eq!(frame.offset(), offset);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_at(reader: R, offset: u64) -> Result<Self, Error> {
-        let prefix = read_once(&reader, offset, FIRST_READ).map_err(Error::reading)?;
-        let is_zip = prefix.starts_with(b"PK");
-        let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
-            // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
-            // of the file. So read the header again.
-            Err(error) if error.is_about(FindingCode::Truncated) => read(&reader, offset, u64::MAX, u64::MAX),
-            Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
-            result => result,
-        }?;
-        Ok(frame.map_reader(|()| reader))
-    }
+/// Reads the header of a frame that begins at an offset of a file.
+pub(crate) fn read_frame_at<R: ReadAt>(reader: R, offset: u64) -> Result<Frame<R>, Error> {
+    let prefix = read_once(&reader, offset, HEADER_READ).map_err(Error::reading)?;
+    let is_zip = prefix.starts_with(b"PK");
+    let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
+        // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
+        // of the file. So read the header again.
+        Err(error) if error.is_about(FindingCode::Truncated) => read(&reader, offset, u64::MAX, u64::MAX),
+        Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
+        result => result,
+    }?;
+    Ok(frame.map_reader(|()| reader))
 }
 
 /// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame
 /// has at most `limit` bytes.
 pub(crate) fn read(reader: &impl ReadAt, offset: u64, limit: u64, longest: u64) -> Result<Frame<()>, Error> {
-    let prefix = read_once(reader, offset, FIRST_READ.min(limit)).map_err(Error::reading)?;
+    let prefix = read_once(reader, offset, HEADER_READ.min(limit)).map_err(Error::reading)?;
     read_on(prefix, reader, offset, limit, longest)
 }
 

@@ -10,72 +10,49 @@ use crate::finding::{Finding, first_error};
 use crate::header::array_rules::agreement;
 use crate::header::frame::Frame;
 use crate::read::lock::{PAUSE, is_over, share_sidecar};
-use crate::read::open::file_with_header;
+use crate::read::open::{file_with_header, open_frame};
 
-impl Frame {
-    /// Reads the header of a frame that another process may be writing. It reads the header repeatedly, until two
-    /// successive reads give the same bytes, and the array's metalayer agrees with the header.
-    ///
-    /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If
-    /// locking is on, C-Blosc2 creates a `.b2lock` file for the frame. If there is such a file, this call holds a
-    /// shared lock on it while it reads the header.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Changing`] if this takes longer than `patience`: another process is still writing the frame, or was
-    /// interrupted while it wrote. [`check`](crate::check()) distinguishes the two cases. [`ErrorKind::Locked`] if
-    /// another process holds the lock for longer than `patience`. Also the errors of [`open`](Self::open).
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use b2nd_frame::Frame;
-    ///
-    /// let frame = Frame::open_stable("tests/data/int32_3x5.b2nd", Duration::from_secs(1))?;
-    /// assert_eq!(frame.array()?.expect("an array").shape(), [3, 5]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn open_stable(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
-        let path = path.as_ref();
-        // There is no deadline if `patience` is longer than the clock can represent.
-        let deadline = Instant::now().checked_add(patience);
-        // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read
-        // yet, a directory counts as a sparse frame, and a file as a contiguous frame.
-        let is_sparse = Self::open(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
-        let file = file_with_header(path)?;
-        let _lock = share_sidecar(&file, is_sparse, deadline)?;
-        let mut before: Option<Self> = None;
-        loop {
-            let (frame, error) = match Self::open(path) {
-                Ok(frame) => {
-                    let error = frame.disagreement();
-                    let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
-                    if is_same && error.is_none() {
-                        return Ok(frame);
-                    }
-                    (Some(frame), error)
+/// Reads the header of a frame that another process may be writing.
+pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Error> {
+    // There is no deadline if `patience` is longer than the clock can represent.
+    let deadline = Instant::now().checked_add(patience);
+    // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read
+    // yet, a directory counts as a sparse frame, and a file as a contiguous frame.
+    let is_sparse = open_frame(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
+    let file = file_with_header(path)?;
+    let _lock = share_sidecar(&file, is_sparse, deadline)?;
+    let mut before: Option<Frame> = None;
+    loop {
+        let (frame, error) = match open_frame(path) {
+            Ok(frame) => {
+                let error = disagreement(&frame);
+                let is_same = before.as_ref().is_some_and(|before| before.bytes == frame.bytes);
+                if is_same && error.is_none() {
+                    return Ok(frame);
                 }
-                Err(error) if error.is_about(FindingCode::NotAFrame) => return Err(error),
-                Err(error) if error.kind() == ErrorKind::Changing => (None, None),
-                Err(error) => (None, Some(error.into_finding()?)),
-            };
-            let is_first = before.is_none() && frame.is_some();
-            before = frame;
-            match error {
-                // After the first successful read, read again at once, even with a patience of 0. If no writer is at
-                // work, the second read gives the same bytes.
-                None if is_first => {}
-                error if is_over(deadline) => return Err(Error::changing(error)),
-                _ => thread::sleep(PAUSE),
+                (Some(frame), error)
             }
+            Err(error) if error.is_about(FindingCode::NotAFrame) => return Err(error),
+            Err(error) if error.kind() == ErrorKind::Changing => (None, None),
+            Err(error) => (None, Some(error.into_finding()?)),
+        };
+        let is_first = before.is_none() && frame.is_some();
+        before = frame;
+        match error {
+            // After the first successful read, read again at once, even with a patience of 0. If no writer is at
+            // work, the second read gives the same bytes.
+            None if is_first => {}
+            error if is_over(deadline) => return Err(Error::changing(error)),
+            _ => thread::sleep(PAUSE),
         }
     }
+}
 
-    /// The first error of the array's metalayer: it cannot be read, its numbers are not valid, or they contradict the
-    /// header. Warnings do not count.
-    fn disagreement(&self) -> Option<Finding> {
-        match self.read_array() {
-            Ok(array) => first_error(&agreement(&array?, self.header())).cloned(),
-            Err(finding) => Some(finding),
-        }
+/// The first error of the array's metalayer: it cannot be read, its numbers are not valid, or they contradict the
+/// header. Warnings do not count.
+fn disagreement(frame: &Frame) -> Option<Finding> {
+    match frame.read_array() {
+        Ok(array) => first_error(&agreement(&array?, frame.header())).cloned(),
+        Err(finding) => Some(finding),
     }
 }

@@ -5,34 +5,18 @@ use crate::header::frame::Frame;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
 
-/// The number of bytes of the first read of a trailer, enough if it has no long vlmetalayers.
-const FIRST_READ: usize = 512;
+/// The number of bytes that are read first, enough if it has no long vlmetalayers.
+const TRAILER_READ: usize = 512;
+
+/// Reads the trailer. An error tells whether a writer caused it.
+pub(crate) fn trailer<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
+    frame.read_trailer().map_err(|error| frame.or_changing(error))
+}
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the trailer with the vlmetalayers.
-    ///
-    /// # Errors
-    ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the frame was opened by its path, and
-    /// the file has changed since then.
-    ///
-    /// ```
-    /// use b2nd_frame::Frame;
-    ///
-    /// let frame = Frame::open("tests/data/vlmetalayers.b2nd")?;
-    /// let trailer = frame.trailer()?;
-    /// let names: Vec<_> = trailer.vlmetalayers().iter().map(|layer| layer.name()).collect();
-    /// assert_eq!(names, ["unit", "note"]);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn trailer(&self) -> Result<Trailer, Error> {
-        self.read_trailer().map_err(|error| self.or_changing(error))
-    }
-
     /// Reads the trailer. An error does not tell whether a writer caused it.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
-        let suffix = self.last_bytes(FIRST_READ)?;
+        let suffix = self.last_bytes(TRAILER_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);
         let Some(needed) = parsed.as_ref().err().and_then(Error::needed) else { return parsed };
         let suffix = self.last_bytes(needed)?;

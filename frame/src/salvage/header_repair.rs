@@ -35,7 +35,7 @@ use crate::write::frame_plan::{self, Sizes, check_compression};
 
 /// The number of bytes that are read first. If the header states a greater length, of at most `MAX_HEADER_LEN`, as many
 /// bytes as the header states are read instead. Only the bytes of the last read are searched for metalayers.
-const FIRST_READ: u64 = 1 << 16;
+const SEARCHED_LEN: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
@@ -409,7 +409,7 @@ impl DamagedHeader {
         given: &ArrayEntries,
         notes: &mut Notes,
     ) -> Result<Self, Error> {
-        let mut prefix = file.read(0, FIRST_READ)?;
+        let mut prefix = file.read(0, SEARCHED_LEN)?;
         if generation(&prefix) != Generation::Present {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
@@ -421,7 +421,7 @@ impl DamagedHeader {
             Values::read(&prefix, &mut notes.restored)
         };
         let stated = values.length(HeaderField::HeaderLen);
-        if stated > FIRST_READ && stated <= MAX_HEADER_LEN as u64 {
+        if stated > SEARCHED_LEN && stated <= MAX_HEADER_LEN as u64 {
             prefix = file.read(0, stated)?;
         }
         if prefix.is_empty() && !is_missing {

@@ -15,6 +15,7 @@ use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
 use crate::progress::Progress;
 use crate::read::lock::share_sidecar;
+use crate::read::open::read_frame_at;
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_repair::ArrayEntries;
 use crate::salvage::salvage_report::{Notes, SalvageReport};
@@ -285,7 +286,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         });
-        if let Some(wrong) = new.first_error(check, Frame::read_at(new.file(), 0)?.map_reader(drop))? {
+        if let Some(wrong) = new.first_error(check, read_frame_at(new.file(), 0)?.map_reader(drop))? {
             return Err(Error::malformed(wrong.in_new_frame()));
         }
         // A writer without a lock can have changed the old frame during the salvage.

@@ -13,7 +13,7 @@ use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
-use crate::read::blocks::{FIRST_READ, check_stored_table, streams_end};
+use crate::read::blocks::{CHUNK_START_LEN, check_stored_table, streams_end};
 use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
@@ -68,7 +68,7 @@ struct StoredChunk<'s, 'c, R> {
 impl<R: ReadAt> StoredChunk<'_, '_, R> {
     /// Reads and decompresses the chunk. If the chunk is damaged, tries to restore a number in its header.
     fn read(&mut self) -> Result<SavedChunk, ChunkError> {
-        let Some(mut first) = self.chunks.bytes(self.entry, 0, FIRST_READ)? else {
+        let Some(mut first) = self.chunks.bytes(self.entry, 0, CHUNK_START_LEN)? else {
             return Err("its file is missing".to_owned().into());
         };
         let verified = if self.scan.wrong_lengths.contains(&self.entry.number) {

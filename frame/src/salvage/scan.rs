@@ -9,12 +9,13 @@ use crate::chunk::chunk_rules::ChunkRules;
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
-use crate::index::index_rules::{ChunkSpan, MAX_COMPARED, gaps};
+use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
-use crate::read::blocks::{FIRST_READ, streams_end};
+use crate::read::blocks::{CHUNK_START_LEN, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
+use crate::spans::{ChunkSpan, gaps, overlaps};
 
 /// Consecutive chunks that have the same entry, or whose places are not known.
 pub(super) struct ChunkRun {
@@ -213,17 +214,8 @@ fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
 
 /// The numbers of chunks that share bytes with another chunk. The spans must be sorted.
 fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
-    let mut sharing = BTreeSet::new();
-    let mut furthest: Option<(u64, u64)> = None;
-    for &ChunkSpan { start, end, number } in spans {
-        if let Some((_, before)) = furthest.filter(|&(last, _)| start < last) {
-            sharing.extend([before, number]);
-        }
-        if furthest.is_none_or(|(last, _)| end > last) {
-            furthest = Some((end, number));
-        }
-    }
-    sharing
+    let pairs = overlaps(spans.iter().map(|span| (span.range(), span.number)));
+    pairs.flat_map(|(before, after)| [before, after]).collect()
 }
 
 /// Returns the numbers of those chunks in `sharing` whose last block does not end where the chunk ends according to its
@@ -242,7 +234,7 @@ fn wrong_lengths<R: ReadAt>(
     for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
         let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
         // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
-        let Ok(Some(first)) = chunks.bytes(&entry, 0, FIRST_READ) else { continue };
+        let Ok(Some(first)) = chunks.bytes(&entry, 0, CHUNK_START_LEN) else { continue };
         let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
         let table = header.header_len() + header.table_len().unwrap_or_default();
         let Some(rest) = left.checked_sub(table as u64) else { break };
@@ -261,8 +253,9 @@ fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
     let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
     // A chunk with a damaged header has no span, so its bytes look like a gap. But an entry leads to the start of this
     // gap, so `places` contains the start.
-    gaps(spans, survey.parts.header_len, index.start)
-        .any(|(start, len)| len >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&start).is_err())
+    gaps(spans.iter().map(ChunkSpan::range), survey.parts.header_len..index.start).any(|gap| {
+        gap.end - gap.start >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&gap.start).is_err()
+    })
 }
 
 /// Counts the filter pipeline of a compressed chunk.

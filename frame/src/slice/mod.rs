@@ -13,7 +13,7 @@ mod linear;
 
 mod selected_chunk;
 
-pub(crate) mod opened;
+pub(crate) mod shared_array;
 
 mod selection;
 
@@ -21,7 +21,9 @@ mod shared_slice;
 
 mod copy_task;
 
-mod stored_chunk;
+mod chunk_limit;
+
+mod block_groups;
 
 mod waves;
 

@@ -4,8 +4,9 @@ use core::ops::Range;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
-use crate::slice::opened::ChunkLayout;
+use crate::read::open::stored_len;
 use crate::slice::selection::Selection;
+use crate::slice::shared_array::ChunkLayout;
 use crate::slice::slice_reader::Slice;
 
 /// The target size of a piece, in bytes.
@@ -45,7 +46,7 @@ impl<R> Slice<'_, R> {
     pub fn pieces(&self) -> Result<Pieces, Error> {
         let selection = self.selection()?;
         selection.check_forward()?;
-        Ok(Pieces::new(&selection, expansion_limit(self.array.frame().stored_len())))
+        Ok(Pieces::new(&selection, expansion_limit(stored_len(self.array.frame()))))
     }
 }
 
@@ -81,7 +82,7 @@ impl Pieces {
     fn new(selection: &Selection, limit: u64) -> Self {
         let (ranges, steps) = (selection.ranges.clone(), selection.steps.clone());
         let (chunkshape, blockshape) =
-            (selection.opened.geometry.chunkshape(), selection.opened.geometry.blockshape());
+            (selection.array.geometry.chunkshape(), selection.array.geometry.blockshape());
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
@@ -92,10 +93,10 @@ impl Pieces {
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
             below
-                .fold(selection.opened.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length))
+                .fold(selection.array.typesize as u64, |nbytes, &length| nbytes.saturating_mul(length))
                 .max(1)
         };
-        let linear = match &selection.opened.layout {
+        let linear = match &selection.array.layout {
             ChunkLayout::Grid(_) => None,
             ChunkLayout::Linear { linear, .. } => Some(linear),
         };
@@ -116,10 +117,10 @@ impl Pieces {
             chunk: linear.map_or_else(
                 || size(&chunkshape, dimension),
                 |linear| {
-                    let below = selection.opened.geometry.shape();
+                    let below = selection.array.geometry.shape();
                     let below = below.iter().skip(dimension + 1);
                     let row =
-                        below.fold(selection.opened.typesize as u64, |row, &items| row.saturating_mul(items));
+                        below.fold(selection.array.typesize as u64, |row, &items| row.saturating_mul(items));
                     (linear.chunksize / row.max(1)).max(1)
                 },
             ),

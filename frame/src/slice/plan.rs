@@ -206,7 +206,7 @@ impl SlicePlan {
 
     fn advance(&mut self, wave: Vec<Vec<u8>>) -> Result<(), Error> {
         let Self { selection, waves, threads, items, .. } = self;
-        let target = SharedSlice::new(items, selection.opened.typesize, true, *threads);
+        let target = SharedSlice::new(items, selection.array.typesize, true, *threads);
         let mut has_more = false;
         let result = in_threads(*threads, selection, &target, |receive| {
             has_more = waves.advance(wave, receive)?;

@@ -74,11 +74,11 @@ impl<'a, R: ReadAt> Slice<'a, R> {
     /// ```
     pub fn rows<T: DeserializeOwned>(self) -> Result<Rows<'a, R, T>, Error> {
         let selection = self.selection()?;
-        let opened = self.array.opened();
+        let typesize = self.array.item_size();
         let dtype = self.array.parse_dtype()?;
         let dtype =
             dtype.ok_or_else(|| Error::unsupported("the array has no dtype, so its items have no fields"))?;
-        let (found, typesize) = (dtype.item_size(), opened.typesize);
+        let found = dtype.item_size();
         if found != typesize {
             return Err(Error::unsupported(format_args!(
                 "items of dtype {dtype} have {found} bytes, but items of the frame have {typesize}"

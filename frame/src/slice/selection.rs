@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::slice::linear::LinearRuns;
-use crate::slice::opened::{ChunkLayout, Opened};
 use crate::slice::selected_chunk::SelectedChunk;
+use crate::slice::shared_array::{ChunkLayout, SharedArray};
 use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 
 /// A slice of an open array. The constructor has made all checks that need no further read.
 pub(super) struct Selection {
-    pub(super) opened: Arc<Opened>,
+    pub(super) array: Arc<SharedArray>,
     pub(super) ranges: Vec<Range<u64>>,
     /// For each range, the distance between two neighbouring selected indices, at least 1.
     pub(super) steps: Vec<u64>,
@@ -25,11 +25,11 @@ pub(super) struct Selection {
 impl Selection {
     /// The slice with these subscripts. If `subscripts` is `None`, it is the whole array.
     pub(super) fn new(
-        opened: &Arc<Opened>,
+        array: &Arc<SharedArray>,
         subscripts: Option<&[Subscript]>,
         steps: Option<&[u64]>,
     ) -> Result<Self, Error> {
-        let (geometry, typesize) = (&opened.geometry, opened.typesize);
+        let (geometry, typesize) = (&array.geometry, array.typesize);
         if let Some(list) = subscripts {
             // Check the number of dimensions with placeholder ranges, so that a wrong number is reported before other
             // errors.
@@ -39,7 +39,7 @@ impl Selection {
         }
         let Indices { ranges, steps, axes } = Indices::new(subscripts, steps, &geometry.shape())?;
         geometry.chunks_in_steps(&ranges, &steps).map_err(Error::geometry)?;
-        let mut selection = Self { opened: Arc::clone(opened), ranges, steps, axes, nbytes: 0, runs: None };
+        let mut selection = Self { array: Arc::clone(array), ranges, steps, axes, nbytes: 0, runs: None };
         // An empty slice has 0 bytes, even if the product of its other lengths overflows.
         let nbytes = if selection.lengths().any(|length| length == 0) {
             Some(0)
@@ -50,7 +50,7 @@ impl Selection {
         let nbytes = nbytes.and_then(|nbytes| isize::try_from(nbytes).ok()?.try_into().ok());
         selection.nbytes =
             nbytes.ok_or_else(|| Error::too_large("the slice has more bytes than memory can hold"))?;
-        if selection.nbytes > 0 && matches!(opened.layout, ChunkLayout::Linear { .. }) {
+        if selection.nbytes > 0 && matches!(array.layout, ChunkLayout::Linear { .. }) {
             let Self { ranges, steps, .. } = &selection;
             selection.runs = Some(LinearRuns::new(&geometry.shape(), ranges, steps, typesize));
         }
@@ -82,9 +82,9 @@ impl Selection {
     /// grid of chunks, its number.
     pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = (usize, SelectedChunk<'_>)> {
         let (mut grid, mut linear) = (None, None);
-        match &self.opened.layout {
+        match &self.array.layout {
             ChunkLayout::Grid(_) => {
-                grid = self.opened.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
+                grid = self.array.geometry.chunks_in_steps(&self.ranges, &self.steps).ok();
             }
             ChunkLayout::Linear { linear: of, .. } => {
                 linear = self.runs.as_ref().map(|runs| of.chunks_from(runs, part as u64));

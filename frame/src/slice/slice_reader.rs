@@ -12,7 +12,7 @@ use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
-use crate::slice::subscripts::{Subscript, Subscripts};
+use crate::slice::subscripts::Subscript;
 use crate::slice::threads::in_threads;
 use crate::slice::waves::{Request, WaveLimits, Waves};
 use crate::source::ReadAt;
@@ -40,41 +40,14 @@ pub struct Slice<'a, R> {
     pub(super) patience: Option<Duration>,
 }
 
-impl<R> Array<R> {
-    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. For an
-    /// array without dimensions, pass `&[]`.
-    ///
-    /// ```
-    /// use b2nd_frame::Array;
-    ///
-    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-    /// let row = array.slice(&[1..2, 0..5]).read()?;
-    /// assert_eq!(row.len(), 5 * 4);
-    /// assert_eq!(row[..4], 5_i32.to_le_bytes());
-    ///
-    /// let error = array.slice(&[0..3, 4..6]).read().unwrap_err();
-    /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn slice(&self, subscripts: impl Subscripts) -> Slice<'_, R> {
-        Slice { array: self, subscripts: Some(subscripts.list()), steps: None, threads: 1, patience: None }
+impl<R> Array<R> {}
+
+impl<'a, R> Slice<'a, R> {
+    /// A slice with these subscripts. If they are `None`, it is the whole array.
+    pub(crate) fn new(array: &'a Array<R>, subscripts: Option<Vec<Subscript>>) -> Self {
+        Self { array, subscripts, steps: None, threads: 1, patience: None }
     }
 
-    /// Selects the whole array.
-    ///
-    /// ```
-    /// use b2nd_frame::Array;
-    ///
-    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
-    /// assert_eq!(array.whole().read()?.len(), 3 * 5 * 4);
-    /// # Ok::<(), b2nd_frame::Error>(())
-    /// ```
-    pub fn whole(&self) -> Slice<'_, R> {
-        Slice { array: self, subscripts: None, steps: None, threads: 1, patience: None }
-    }
-}
-
-impl<R> Slice<'_, R> {
     /// Selects every `step`-th index of each range, beginning with the first index. `steps` has a number for each
     /// dimension of the array, at least 1. Chunks and blocks without a selected item are skipped, as
     /// [`read`](Self::read) describes. If the number of steps is wrong, or a step is 0, the later call that reads the
@@ -128,8 +101,8 @@ impl<R> Slice<'_, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        let opened = self.array.opened();
-        Selection::new(opened, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
+        let array = self.array.shared();
+        Selection::new(array, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
 
@@ -147,8 +120,9 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
-    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks have more bytes than the
-    ///   frame, or if two of them have the same file.
+    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
+    ///   bytes than the frame, or if two of them have the same file. Chunks of a contiguous frame that share bytes are read as
+    ///   far as they can be decompressed: only a check compares the places of all chunks.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///

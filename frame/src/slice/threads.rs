@@ -5,9 +5,9 @@ use core::mem;
 use crate::error::Error;
 use crate::queue::in_order;
 use crate::slice::copy_task::{CopyTask, ReceiveTask};
-use crate::slice::opened::Opened;
 use crate::slice::scratch::Scratch;
 use crate::slice::selection::Selection;
+use crate::slice::shared_array::SharedArray;
 use crate::slice::shared_slice::SharedSlice;
 
 /// Runs tasks in several threads, while `produce` reads their stored bytes in the calling thread. The result is the
@@ -19,7 +19,7 @@ pub(super) fn in_threads(
     produce: impl FnOnce(&mut ReceiveTask<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let worker = || {
-        let mut borrowed = BorrowedScratch::new(&selection.opened);
+        let mut borrowed = BorrowedScratch::new(&selection.array);
         move |task: CopyTask| task.run(selection, target, &mut borrowed.scratch)
     };
     in_order(worker(), (1..threads).map(|_| worker()), |queue| {
@@ -31,19 +31,19 @@ pub(super) fn in_threads(
 }
 
 /// Memory of a thread for decompressing, which the array keeps for the next slice.
-struct BorrowedScratch<'o> {
+struct BorrowedScratch<'a> {
     scratch: Scratch,
-    opened: &'o Opened,
+    array: &'a SharedArray,
 }
 
-impl<'o> BorrowedScratch<'o> {
-    fn new(opened: &'o Opened) -> Self {
-        Self { scratch: opened.scratch(), opened }
+impl<'a> BorrowedScratch<'a> {
+    fn new(array: &'a SharedArray) -> Self {
+        Self { scratch: array.scratch(), array }
     }
 }
 
 impl Drop for BorrowedScratch<'_> {
     fn drop(&mut self) {
-        self.opened.keep_scratch(mem::take(&mut self.scratch));
+        self.array.keep_scratch(mem::take(&mut self.scratch));
     }
 }

@@ -13,11 +13,12 @@ use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
+use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
+use crate::slice::chunk_limit::ChunkLimit;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
-use crate::slice::opened::{CACHE_LEN, ChunkLayout, ChunkStart, Opened};
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
-use crate::slice::stored_chunk::{DistinctChunks, extent, groups, needs_whole, start_len};
+use crate::slice::shared_array::{CACHE_LEN, ChunkStart, SharedArray};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
 
@@ -76,7 +77,7 @@ pub(super) struct Request {
 pub(super) struct Waves {
     selection: Arc<Selection>,
     limits: WaveLimits,
-    distinct: DistinctChunks,
+    chunk_limit: ChunkLimit,
     /// The bytes of the index that were read for the pages of the next chunks, by their offset in the frame.
     index_bytes: BTreeMap<u64, Window>,
     /// The pages of the index with the entries of the next chunks.
@@ -155,7 +156,7 @@ impl Waves {
     pub(super) fn new(selection: Arc<Selection>, limits: WaveLimits) -> Self {
         Self {
             limits,
-            distinct: DistinctChunks::new(selection.opened.header.frame_len),
+            chunk_limit: ChunkLimit::new(selection.array.header.frame_len),
             index_bytes: BTreeMap::new(),
             pages: BTreeMap::new(),
             starts: Vec::new(),
@@ -168,8 +169,8 @@ impl Waves {
         }
     }
 
-    fn opened(&self) -> &Opened {
-        &self.selection.opened
+    fn array(&self) -> &SharedArray {
+        &self.selection.array
     }
 
     /// The byte ranges of the current wave, sorted and without overlap.
@@ -197,7 +198,7 @@ impl Waves {
         }
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
-            let start = self.opened().header.header_len as u64;
+            let start = self.array().header.header_len as u64;
             for planned in std::mem::take(&mut self.planned) {
                 self.take(planned, &read, start, receive)?;
             }
@@ -218,7 +219,7 @@ impl Waves {
         let PlannedRead { purpose, range, file, request: _ } = planned;
         let end = start.saturating_add(read.len() as u64);
         if file.is_none() && end < range.end {
-            let frame_len = self.opened().header.frame_len;
+            let frame_len = self.array().header.frame_len;
             return Err(Error::malformed(cut_short("", frame_len, end.min(frame_len))));
         }
         let within = |byte: u64| usize::try_from(byte.checked_sub(start)?).ok();
@@ -229,8 +230,8 @@ impl Waves {
             Purpose::Frame => {
                 self.frame_bytes = Some(Arc::clone(read));
                 // The array keeps the start of the index, but not the rest of the frame.
-                let index = window(index_start(&self.opened().header)).rest().to_vec();
-                self.opened().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
+                let index = window(index_start(&self.array().header)).rest().to_vec();
+                self.array().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
             }
             Purpose::Index => self.take_index(range.start, bytes),
             Purpose::Start(chunk, header) => self.take_start(chunk, header, bytes, receive),
@@ -254,8 +255,8 @@ impl Waves {
 
     fn take_index(&mut self, start: u64, window: Window) -> Result<(), Error> {
         // A damaged table of blocks can lead to the start of the index again.
-        if start == index_start(&self.opened().header) && self.opened().index().is_none() {
-            return self.opened().set_index(window);
+        if start == index_start(&self.array().header) && self.array().index().is_none() {
+            return self.array().set_index(window);
         }
         self.index_bytes.insert(start, window);
         Ok(())
@@ -288,12 +289,6 @@ impl Waves {
         let StoredChunk { entry, part } = chunk;
         if header.special().is_some() {
             let value = start.get(header.header_len()..).unwrap_or_default().to_vec();
-            let (found, typesize) = (value.len(), self.opened().typesize);
-            // In a super-chunk, the typesize need not be the size of the items.
-            if found != typesize && matches!(self.opened().layout, ChunkLayout::Grid(_)) {
-                let why = format!("repeats a value of {found} bytes, but items have {typesize}");
-                return Err(Error::malformed(wrong(&entry, &why)));
-            }
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
         if needs_whole(&header) {
@@ -301,7 +296,7 @@ impl Waves {
         }
         rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
         let start = ChunkStart { header, bytes: start.into() };
-        self.opened().keep_start(entry.number, &start);
+        self.array().keep_start(entry.number, &start);
         if bytes.len() < header.cbytes() {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
             return Ok(());
@@ -316,9 +311,9 @@ impl Waves {
     /// Parses and checks the header of a chunk. All later steps rely on the numbers in it.
     fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<CheckedHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        let checked = self.opened().rules.check(&header, entry.nbytes, self.room(entry, bytes));
+        let checked = self.array().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        self.distinct.take(entry, header.cbytes())?;
+        self.chunk_limit.take(entry, header.cbytes())?;
         check_support(&header).map_err(|why| unread(entry, &why))
     }
 
@@ -326,7 +321,7 @@ impl Waves {
     /// read covers the whole file; otherwise there is no limit.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
-            ChunkPlace::Frame(start) => index_start(&self.opened().header).saturating_sub(start),
+            ChunkPlace::Frame(start) => index_start(&self.array().header).saturating_sub(start),
             _ if (first.len() as u64) < FIRST_READ => first.len() as u64,
             _ => u64::MAX,
         }
@@ -392,9 +387,9 @@ impl Waves {
     /// are not in memory, it plans the reads of these entries instead. A chunk whose start is known becomes an open chunk.
     fn begin_chunks(&mut self, most: u64, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let selection = Arc::clone(&self.selection);
-        let opened = &*selection.opened;
-        let index_at = index_start(&opened.header);
-        let Some((index, first)) = opened.index() else { return self.plan_index() };
+        let array = &*selection.array;
+        let index_at = index_start(&array.header);
+        let Some((index, first)) = array.index() else { return self.plan_index() };
         let (mut weight, mut reads_whole) = (0, None);
         for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
@@ -413,7 +408,7 @@ impl Waves {
             }
             let reads_whole = *reads_whole.get_or_insert_with(|| self.saves_wave(index, most));
             let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
-            let entry = index.entry(number, bytes, &opened.header);
+            let entry = index.entry(number, bytes, &array.header);
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
                     self.first_len(&entry, place, &chunk, reads_whole).min(index_at.saturating_sub(place))
@@ -421,14 +416,14 @@ impl Waves {
                 ChunkPlace::File(_) => FIRST_READ,
                 ChunkPlace::Special(special) => {
                     let value =
-                        one_item(special, opened.special_size()).map_err(|why| unread(&entry, &why))?;
+                        one_item(special, array.special_size()).map_err(|why| unread(&entry, &why))?;
                     receive(CopyTask { entry, part, data: TaskData::Value(value) })?;
                     0
                 }
                 ChunkPlace::Invalid(value) => return Err(Error::malformed(wrong_place(&entry, value))),
             };
             if length > 0 {
-                let start = opened.start(number);
+                let start = array.start(number);
                 let more =
                     start.as_ref().map_or(length, |start| start.header.cbytes() as u64).max(READ_WEIGHT);
                 if !is_empty && weight + more > most {
@@ -437,7 +432,7 @@ impl Waves {
                 weight += more;
                 let chunk = StoredChunk { entry, part };
                 if let Some(ChunkStart { header, bytes }) = start {
-                    self.distinct.take(&entry, header.cbytes())?;
+                    self.chunk_limit.take(&entry, header.cbytes())?;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();
@@ -451,7 +446,7 @@ impl Waves {
 
     /// Plans the first read of the chunk index, or of all bytes after the header if these are few.
     fn plan_index(&mut self) -> Result<(), Error> {
-        let header = &self.opened().header;
+        let header = &self.array().header;
         let frame = header.header_len as u64..header.frame_len;
         if !header.is_sparse() && frame.end.saturating_sub(frame.start) <= self.limits.spare {
             self.planned.push(PlannedRead { purpose: Purpose::Frame, file: None, range: frame, request: 0 });
@@ -489,7 +484,7 @@ impl Waves {
         for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             let Some(page) = self.pages.get(&(number / index.page_len())) else { break };
-            let entry = index.entry(number, page, &selection.opened.header);
+            let entry = index.entry(number, page, &selection.array.header);
             weight += READ_WEIGHT;
             let ChunkPlace::Frame(place) = entry.place else { continue };
             let Some((stored, more)) = self.stored_len(&entry, place, &chunk) else { return false };
@@ -522,7 +517,7 @@ impl Waves {
     fn plan_pages(&mut self, index: &Index, first: &Window) -> Result<bool, Error> {
         self.pages.clear();
         let selection = Arc::clone(&self.selection);
-        let opened = &*selection.opened;
+        let array = &*selection.array;
         let (mut length, mut last, mut is_planned) = (0, None, false);
         for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number() / index.page_len();
@@ -533,7 +528,7 @@ impl Waves {
                 break;
             }
             last = Some(number);
-            if let Some(page) = opened.page(number) {
+            if let Some(page) = array.page(number) {
                 length += page.len();
                 self.pages.insert(number, page);
                 continue;
@@ -551,7 +546,7 @@ impl Waves {
             match at_hand {
                 Ok(page) => {
                     let page = Arc::new(page);
-                    opened.keep_page(number, &page);
+                    array.keep_page(number, &page);
                     length += page.len();
                     self.pages.insert(number, page);
                 }
@@ -568,7 +563,7 @@ impl Waves {
                 let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
                 let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
                 let offsets = values.filter_map(value);
-                let header_len = opened.header.header_len as u64;
+                let header_len = array.header.header_len as u64;
                 self.starts = offsets.map(|offset| offset.saturating_add(header_len)).collect();
                 let nentries = self.pages.values().map(|page| page.len()).sum::<usize>() / ENTRY_LEN;
                 self.starts.extend((nentries as u64 == index.len()).then(|| index.start()));

@@ -11,6 +11,7 @@ use rmp::encode;
 
 use crate::chunk::expansion;
 use crate::header::section::map_value;
+use crate::spans::merged;
 
 /// The name of the vlmetalayer that records the losses.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
@@ -78,18 +79,8 @@ impl SalvageNote {
     /// keeps the former losses too.
     pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
         self.lost.extend(ranges);
-        self.lost.sort_unstable();
-        let mut merged: Vec<(u64, u64)> = Vec::new();
-        for &(first, count) in &self.lost {
-            match merged.last_mut() {
-                // Ranges that touch or overlap become one.
-                Some((before, length)) if before.saturating_add(*length) >= first => {
-                    let end = first.saturating_add(count).max(before.saturating_add(*length));
-                    *length = end.saturating_sub(*before);
-                }
-                _ => merged.push((first, count)),
-            }
-        }
-        self.lost = merged;
+        let lost = self.lost.iter().map(|&(first, count)| first..first.saturating_add(count));
+        self.lost =
+            merged(lost.collect()).into_iter().map(|lost| (lost.start, lost.end - lost.start)).collect();
     }
 }

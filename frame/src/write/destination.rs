@@ -15,6 +15,7 @@ use crate::header::frame::Frame;
 use crate::read::lock::FileLock;
 #[cfg(windows)]
 use crate::read::lock::unshared;
+use crate::read::open::read_frame_at;
 
 /// The destination of a new frame.
 #[derive(Debug)]
@@ -34,15 +35,17 @@ impl Destination {
     /// A destination that must not exist yet: a file, or the directory of a sparse frame.
     pub(crate) fn free(to: &Path, is_sparse: bool) -> Result<Self, Error> {
         let absolute = path::absolute(to).map_err(|error| Error::io("create", to, error))?;
+        let ends_with_separator =
+            to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into()));
         // For a link, this is the metadata of the link itself, not of its target, because a link without a target also
         // occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // The folder of the path is none, which `Folder::containing` reports.
+            Err(error) if error.kind() == ErrorKind::NotADirectory && !ends_with_separator => {}
             Err(error) => return Err(Error::io("create", to, error)),
             Ok(_) => return Err(Error::exists(to)),
         }
-        let ends_with_separator =
-            to.as_os_str().as_encoded_bytes().last().is_some_and(|&last| path::is_separator(last.into()));
         if !is_sparse && ends_with_separator {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
@@ -188,7 +191,7 @@ impl NewFrame {
     /// After an error, nothing of the new frame is left.
     pub fn persist(self) -> Result<Frame, Error> {
         // The header is read before the rename. So if the header cannot be read, nothing has changed at the final path.
-        let frame = Frame::read_at(self.file(), 0)?.map_reader(drop);
+        let frame = read_frame_at(self.file(), 0)?.map_reader(drop);
         // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
         self.sync()?;
@@ -237,7 +240,7 @@ impl NewFrame {
             }
         };
         // An error is ignored here, because the new file is complete and already renamed.
-        let _ = sync(folder.opened.as_ref());
+        let _ = sync(folder.handle.as_ref());
         Ok(new)
     }
 }
@@ -256,6 +259,20 @@ impl Seek for NewFrame {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.file().seek(to)
     }
+}
+
+/// Writes a new file that is not a frame, such as a picture of an array, in the same way: the file gets its name when it is
+/// complete, and replaces nothing.
+pub fn write_new_file<E: From<Error>>(
+    to: &Path,
+    write: impl FnOnce(&File) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut new = Destination::free(to, false)?.begin(true)?;
+    write(new.file())?;
+    // The file can be made again, so it is not synced.
+    new.destination.folder.handle = None;
+    new.rename()?;
+    Ok(())
 }
 
 fn unwritable(to: &Path, error: io::Error) -> Error {
@@ -318,20 +335,25 @@ struct Folder {
     path: PathBuf,
     /// The open folder, which is synced after the rename. It is opened in advance, because nothing may fail after the
     /// rename.
-    opened: Option<File>,
+    handle: Option<File>,
 }
 
 impl Folder {
     fn containing(file: &Path) -> Result<Self, Error> {
         let path = folder_of(file).to_path_buf();
-        let is_dir = fs::metadata(&path).and_then(|metadata| {
-            if metadata.is_dir() { Ok(()) } else { Err(ErrorKind::NotADirectory.into()) }
-        });
+        let is_dir = match fs::metadata(&path) {
+            Ok(metadata) if metadata.is_dir() => Ok(()),
+            Ok(_) => Err(io::Error::new(ErrorKind::NotADirectory, "not a folder")),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(io::Error::new(ErrorKind::NotFound, "no such folder"))
+            }
+            Err(error) => Err(error),
+        };
         is_dir.map_err(|error| Error::io("create a file in", &path, error))?;
         // An error is ignored here, because some systems cannot open a directory, and a process may have no permission
         // to read the directory.
-        let opened = File::open(&path).ok();
-        Ok(Self { path, opened })
+        let handle = File::open(&path).ok();
+        Ok(Self { path, handle })
     }
 }
 

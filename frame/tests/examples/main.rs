@@ -1,4 +1,4 @@
-//! The programs in `examples` work. `lab/interop/examples.rs` compares them with python-blosc2 and h5py.
+//! The programs in `examples` work.
 
 #[path = "../../examples/catalogue.rs"]
 #[expect(dead_code, unreachable_pub, reason = "it is a program")]
@@ -34,6 +34,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use b2nd_frame::Frame;
+use serde_json::{Value, json};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
@@ -82,6 +83,23 @@ fn a_chunk_is_found_wherever_it_is_in_a_file() {
     let expected = "shape [3, 5], blocks [1, 2], dtype <i4";
     assert_eq!(hdf5_chunk::describe(&chunks[1]).unwrap(), expected);
     assert_eq!(hdf5_chunk::describe(&hdf5_chunk::chunk_at(&path, 550).unwrap()).unwrap(), expected);
+}
+
+/// h5py listed the positions of the chunks of two datasets. A chunk of one dimension does not record its shape.
+#[test]
+fn chunks_finds_the_chunks_of_hdf5_where_h5py_does() {
+    let folder = data().join("hdf5");
+    let found = hdf5_chunk::chunks(&folder.join("data.h5")).unwrap();
+    for (name, rank) in [("i4_2d.json", 2), ("f8_1d.json", 1)] {
+        let dataset: Value = serde_json::from_slice(&fs::read(folder.join(name)).unwrap()).unwrap();
+        let positions = dataset["positions"].as_array().unwrap();
+        assert!(positions.len() >= 3, "{dataset}");
+        for position in positions {
+            let chunk = found.iter().find(|chunk| position[1] == chunk.offset()).unwrap();
+            let shape = chunk.array().unwrap().map(|array| json!(array.shape()));
+            assert_eq!(shape, (rank > 1).then(|| dataset["chunks"].clone()), "{position}");
+        }
+    }
 }
 
 /// The items of both datasets are 0, 1, 2 and so on.

@@ -337,7 +337,7 @@ fn files(path: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn hold(sidecar: &Path) -> File {
     fs::write(sidecar, [0; 16]).unwrap();
     let lock = File::open(sidecar).unwrap();
-    File::try_lock(&lock).unwrap();
+    File::lock(&lock).unwrap();
     lock
 }
 

@@ -938,8 +938,12 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let create = |path: &Path| FrameBuilder::new(worked_example()).create(path).unwrap_err();
-    for path in [file.join("new.b2nd"), folder.path().join("new.b2nd/"), folder.path().join("x".repeat(300))]
-    {
+    for (missing, why) in [(&file, "not a folder"), (&folder.path().join("none"), "no such folder")] {
+        let error = create(&missing.join("new.b2nd"));
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&**missing)));
+        assert_eq!(error.to_string(), format!("cannot create a file in {}: {why}", missing.display()));
+    }
+    for path in [folder.path().join("new.b2nd/"), folder.path().join("x".repeat(300))] {
         let error = create(&path);
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
         assert_eq!(
@@ -1128,4 +1132,31 @@ fn chunks_of_any_bytes_never_panic_and_never_make_a_frame_with_findings() {
         }
     }
     assert!(good > 1000, "{good}");
+}
+
+/// A type size of 1 can be wrong, so a chunk with a longer value is no fault of the frame. But a slice needs one byte for each
+/// item.
+#[cfg(feature = "decompress")]
+#[test]
+fn read_rejects_a_repeated_value_that_is_longer_than_a_type_size_of_1() {
+    for value in [&[7][..], &[7, 7]] {
+        let mut chunk = repeated_chunk(value);
+        (chunk[3], chunk[4], chunk[8]) = (1, 16, 8);
+        let builder = FrameBuilder::new(meta(&[16], &[16], &[8], "|u1"));
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+        writer.write_uncompressed(0, &[1; 16]).unwrap();
+        let mut file = writer.finish().unwrap().into_inner();
+        let at = Frame::parse(&file).unwrap().header().header_len;
+        file[at..at + chunk.len()].copy_from_slice(&chunk);
+        let report = Check::new(CheckDepth::ChunkHeaders).run(&crate::opened(&file[..])).unwrap();
+        assert!(report.findings.iter().all(|finding| finding.code() == FindingCode::UnownedBytes));
+        let read = crate::opened_array(file).whole().read();
+        match value {
+            [_] => assert_eq!(read.unwrap(), [7; 16]),
+            _ => assert_eq!(
+                read.unwrap_err().to_string(),
+                format!("byte {at} of the frame: chunk 0 repeats a value of 2 bytes, but items have 1")
+            ),
+        }
+    }
 }

@@ -21,6 +21,15 @@ from study import b2nd, report
 FRAME_FIELDS = "container", "typesize", "stored_nbytes", "cbytes", "nchunks", "codec", "clevel", "filters"
 ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 
+HEAD = """\
+# The frames of python-blosc2's tests
+
+Written by `lab/run peers`. It keeps each frame that the tests of python-blosc2 write, and compares what `b2nd info`, `b2nd ls` and
+`b2nd check` print about it with the values of python-blosc2.
+
+```text
+"""
+
 # The number of frames per command.
 BATCH = 400
 # The maximum number of lines that are printed for a list of counts. The lines with the largest counts are printed.
@@ -194,7 +203,8 @@ class Report:
         self.counts("not kept", self.notes)
         self.say(f"{len(files)} files, {self.failures} faults")
         fault = f"{self.failures} faults" if self.failures else None
-        report("peers", "".join(f"{line}\n" for line in self.lines), f"{frames} frames, {self.failures} faults", fault)
+        text = HEAD + "".join(f"{line}\n" for line in self.lines) + "```\n"
+        report("peers", text, f"{frames} frames, {self.failures} faults", fault)
 
 
 def outcome(record):

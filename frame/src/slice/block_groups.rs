@@ -1,15 +1,12 @@
 //! The byte ranges of a stored chunk that a slice needs: its first bytes, then its blocks.
 
 use core::ops::Range;
-use std::collections::HashSet;
 
 use b2nd_chunk::internals::block_starts;
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{about, damaged};
-use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk_file::name;
-use crate::code::FindingCode;
+use crate::chunk::chunk_rules::damaged;
+use crate::chunk::entry::ChunkEntry;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
 use crate::slice::selected_chunk::SelectedChunk;
@@ -23,40 +20,6 @@ const MAX_GAP: usize = 1 << 14;
 /// bytes. The limit divides a large chunk into tasks for several threads.
 // The limit is high enough that passing a task to a thread takes little time, compared with decompressing it.
 const TASK_LEN: usize = 1 << 20;
-
-/// Refuses the chunks of a slice if together they have more bytes than the frame, or if two of them are in the same
-/// chunk file. Without this check, a slice of a small file could take any amount of time.
-pub(super) struct DistinctChunks {
-    /// The length of a contiguous frame, minus the sizes of the chunks that `take` has accepted so far.
-    left: u64,
-    /// The numbers of the chunk files that were read, in a sparse frame.
-    files: HashSet<u64>,
-}
-
-impl DistinctChunks {
-    pub(super) fn new(frame_len: u64) -> Self {
-        Self { left: frame_len, files: HashSet::new() }
-    }
-
-    pub(super) fn take(&mut self, entry: &ChunkEntry, cbytes: usize) -> Result<(), Error> {
-        if let ChunkPlace::File(file) = entry.place {
-            if self.files.insert(file) {
-                return Ok(());
-            }
-            let text = format!("chunk {} is in {}, as is a chunk before it", entry.number, name(file));
-            return Err(Error::malformed(about(FindingCode::ChunkOffset, entry).text(text)));
-        }
-        let left = self.left.checked_sub(cbytes as u64);
-        self.left = left.unwrap_or_default();
-        left.map(drop).ok_or_else(|| {
-            let number = entry.number;
-            let text = format!(
-                "up to chunk {number}, the chunks of the slice have more bytes than the frame, so some share bytes"
-            );
-            Error::malformed(about(FindingCode::ChunkOverlap, entry).text(text))
-        })
-    }
-}
 
 /// The number of bytes from the start of a chunk that must be known before its blocks can be read. An uncompressed
 /// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if

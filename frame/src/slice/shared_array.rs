@@ -29,15 +29,15 @@ pub(crate) const CACHE_LEN: usize = 1 << 22;
 pub(crate) const SCRATCH_LEN: usize = 1 << 24;
 
 /// An open array, which any number of threads use.
-pub(crate) struct Opened {
+pub(crate) struct SharedArray {
     pub(super) header: Header,
     pub(super) layout: ChunkLayout,
     /// The positions of the items. Without a grid of chunks, it has only the shape: each of its chunks has one item.
-    pub(super) geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// The dtype; `None` if the layout has none. The error is a text.
-    pub(super) dtype: Result<Option<Dtype>, String>,
+    pub(crate) dtype: Result<Option<Dtype>, String>,
     /// The item size in bytes, at least 1.
-    pub(super) typesize: usize,
+    pub(crate) typesize: usize,
     pub(super) rules: ChunkRules,
     index: OnceLock<(Index, Window)>,
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
@@ -58,24 +58,7 @@ pub(super) struct ChunkStart {
     pub(super) bytes: Arc<[u8]>,
 }
 
-impl ChunkLayout {
-    pub(super) fn shape(&self) -> &[i64] {
-        match self {
-            Self::Grid(meta) => meta.shape(),
-            Self::Linear { shape, .. } => shape,
-        }
-    }
-
-    /// The dtype as text; `None` if the layout of the metalayer has none.
-    pub(super) fn dtype(&self) -> Option<&str> {
-        match self {
-            Self::Grid(meta) => meta.dtype(),
-            Self::Linear { dtype, .. } => Some(dtype),
-        }
-    }
-}
-
-impl Opened {
+impl SharedArray {
     /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are Python
     /// objects, or if the header breaks a rule. Without a metalayer of an array, the array may be described in the trailer.
     pub(crate) fn new<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
@@ -89,12 +72,12 @@ impl Opened {
                 "the data of this {kind} {why}: a reader must {action}"
             )));
         }
-        let opened = match kind {
-            ObjectKind::NDArray => frame.array()?.map(|array| Self::grid(frame, &array)),
+        let array = match kind {
+            ObjectKind::NDArray => frame.array()?.map(|header| Self::grid(frame, &header)),
             ObjectKind::SChunk => Some(Self::linear(frame, trailer)),
             _ => None,
         };
-        opened.unwrap_or_else(|| {
+        array.unwrap_or_else(|| {
             Err(Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}")))
         })
     }
@@ -145,8 +128,11 @@ impl Opened {
         dtype: Result<Option<Dtype>, String>,
         typesize: usize,
     ) -> Self {
+        let is_grid = matches!(layout, ChunkLayout::Grid(_));
         Self {
-            rules: ChunkRules::new(header, matches!(layout, ChunkLayout::Grid(_))),
+            // A slice needs to know the item size, also a type size of 1 that may be wrong. In a super-chunk, the type size
+            // need not be the item size.
+            rules: ChunkRules { itemsize: is_grid.then_some(typesize), ..ChunkRules::new(header, is_grid) },
             header: header.clone(),
             layout,
             geometry,
@@ -156,6 +142,29 @@ impl Opened {
             pages: Mutex::new(Cache::new(CACHE_LEN)),
             starts: Mutex::new(Cache::new(CACHE_LEN)),
             scratch: Mutex::default(),
+        }
+    }
+
+    /// The metalayer of the array; `None` if it has no grid of chunks.
+    pub(crate) fn meta(&self) -> Option<&Meta> {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => Some(meta),
+            ChunkLayout::Linear { .. } => None,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> &[i64] {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => meta.shape(),
+            ChunkLayout::Linear { shape, .. } => shape,
+        }
+    }
+
+    /// The dtype as text; `None` if the layout of the metalayer has none.
+    pub(crate) fn dtype_text(&self) -> Option<&str> {
+        match &self.layout {
+            ChunkLayout::Grid(meta) => meta.dtype(),
+            ChunkLayout::Linear { dtype, .. } => Some(dtype),
         }
     }
 

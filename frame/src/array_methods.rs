@@ -1,0 +1,246 @@
+//! The public methods of [`Array`], most of them calls into the folder `slice`, which does the work.
+
+use std::path::Path;
+
+use b2nd_serde::{Dtype, Geometry, Meta};
+
+use crate::error::Error;
+use crate::header::frame::Frame;
+use crate::read::open::open_frame;
+use crate::read::trailer::trailer;
+use crate::slice::array::Array;
+use crate::slice::slice_reader::Slice;
+use crate::slice::subscripts::Subscripts;
+use crate::source::ReadAt;
+use crate::trailer::frame_trailer::Trailer;
+
+impl Array {
+    /// Opens an array: a file, or the directory of a sparse frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::open`] and of [`new`](Self::new).
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/sparse.b2nd")?;
+    /// assert_eq!((array.shape(), array.dtype(), array.item_size()), (&[6, 8][..], Some(">u2"), 2));
+    /// assert_eq!(array.slice(&[5..6, 7..8]).read()?.len(), array.item_size());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::of_opened(open_frame(path.as_ref())?)
+    }
+
+    /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
+    /// another process changes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array was not opened by its path, and the errors of
+    /// [`open`](Self::open).
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let array = Array::open(&path)?;
+    /// assert!(array.refresh()?.is_none());
+    ///
+    /// // Another program changes the array.
+    /// Frame::open(&path)?.edit().shape(&[4, 6]).apply()?;
+    /// let array = array.refresh()?.expect("another array");
+    /// assert_eq!(array.shape(), [4, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn refresh(&self) -> Result<Option<Self>, Error> {
+        self.reopened()
+    }
+}
+
+impl<R> Array<R> {
+    /// Opens the array of a frame. Nothing is read. An item that another program overwrites in its place shows only from the
+    /// first slice on, unless the array is opened by [`open`](Self::open). For a [`SlicePlan`](crate::SlicePlan), a frame that was
+    /// [parsed](Frame::parse) from bytes is enough.
+    ///
+    /// # Errors
+    ///
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
+    ///   files, or the items are Python objects, or the chunks of a super-chunk have different sizes. Also `Unsupported` if
+    ///   the array may be described in the trailer: [`with_trailer`](Self::with_trailer) opens it.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame breaks a rule of [`check`](crate::check()).
+    /// - [`Changing`](crate::ErrorKind::Changing) if it does because another program is changing the frame.
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// // A frame inside another file.
+    /// let bytes = [b"something before ", &std::fs::read("tests/data/int32_3x5.b2nd")?[..]].concat();
+    /// let array = Array::new(Frame::read_at(bytes, 17)?)?;
+    /// assert_eq!(array.whole().read_rows::<i32>()?, Vec::from_iter(0..15));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(frame: Frame<R>) -> Result<Self, Error> {
+        Self::of_parts(frame, None)
+    }
+
+    /// Opens the array of a frame, as [`new`](Self::new) does. If the frame is a super-chunk, its trailer can describe the
+    /// array. [`open`](Self::open) reads the trailer itself, if it needs it.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`new`](Self::new), and [`Malformed`](crate::ErrorKind::Malformed) if the shape and dtype in the
+    /// trailer do not have as many bytes as the chunks.
+    ///
+    /// ```
+    /// use b2nd_frame::{Array, Frame};
+    ///
+    /// let frame = Frame::read_at(std::fs::read("tests/data/packed.b2frame")?, 0)?;
+    /// let trailer = frame.trailer()?;
+    /// let array = Array::with_trailer(frame, &trailer)?;
+    /// assert_eq!(array.shape(), [4, 25, 10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_trailer(frame: Frame<R>, trailer: &Trailer) -> Result<Self, Error> {
+        Self::of_parts(frame, Some(trailer))
+    }
+
+    /// The frame of the array.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.frame().header().cbytes, 256);
+    /// let first = array.frame().chunks()?.next().expect("a chunk")?;
+    /// assert!(first.is_stored());
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn frame(&self) -> &Frame<R> {
+        &self.frame
+    }
+
+    /// The entries of the array's metalayer; `None` if the array is a [super-chunk](Self#super-chunks).
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let meta = array.meta().expect("a metalayer");
+    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[2, 3][..], &[1, 2][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn meta(&self) -> Option<&Meta> {
+        self.shared.meta()
+    }
+
+    /// The number of items along each dimension.
+    #[must_use]
+    pub fn shape(&self) -> &[i64] {
+        self.shared.shape()
+    }
+
+    /// The dtype as text; `None` if the layout has no dtype.
+    #[must_use]
+    pub fn dtype(&self) -> Option<&str> {
+        self.shared.dtype_text()
+    }
+
+    /// The dtype; `None` if the layout has no dtype.
+    ///
+    /// # Errors
+    ///
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the text is not a dtype.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/struct_non_ascii.b2nd")?;
+    /// let dtype = array.parse_dtype()?.expect("a dtype");
+    /// assert_eq!((dtype.item_size(), dtype.fields().len()), (16, 2));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn parse_dtype(&self) -> Result<Option<Dtype>, Error> {
+        self.shared.dtype.clone().map_err(Error::unsupported)
+    }
+
+    /// The size of an item in bytes.
+    #[must_use]
+    pub fn item_size(&self) -> usize {
+        self.shared.typesize
+    }
+
+    /// The positions of items, blocks and chunks; `None` if the array is a [super-chunk](Self#super-chunks), whose items
+    /// follow one another.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let geometry = array.geometry().expect("a grid of chunks");
+    /// assert_eq!(geometry.nchunks(), 4);
+    /// assert_eq!(geometry.position(&[2, 4]).expect("an item within the shape").chunk, 3);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn geometry(&self) -> Option<&Geometry> {
+        self.meta().map(|_| &self.shared.geometry)
+    }
+
+    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. For an
+    /// array without dimensions, pass `&[]`.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// let row = array.slice(&[1..2, 0..5]).read()?;
+    /// assert_eq!(row.len(), 5 * 4);
+    /// assert_eq!(row[..4], 5_i32.to_le_bytes());
+    ///
+    /// let error = array.slice(&[0..3, 4..6]).read().unwrap_err();
+    /// assert_eq!(error.to_string(), "slice[1] stops at 6, but shape[1] is 5");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn slice(&self, subscripts: impl Subscripts) -> Slice<'_, R> {
+        Slice::new(self, Some(subscripts.list()))
+    }
+
+    /// Selects the whole array.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.whole().read()?.len(), 3 * 5 * 4);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn whole(&self) -> Slice<'_, R> {
+        Slice::new(self, None)
+    }
+}
+
+impl<R: ReadAt> Array<R> {
+    /// Reads the attributes of the array: the vlmetalayers in the trailer of its frame.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Frame::trailer`].
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/vlmetalayers.b2nd")?;
+    /// let attributes = array.attributes()?;
+    /// assert_eq!(attributes.vlmetalayer("unit").expect("a unit").decode::<String>()?, "kelvin");
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    pub fn attributes(&self) -> Result<Trailer, Error> {
+        trailer(&self.frame)
+    }
+}
