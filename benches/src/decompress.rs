@@ -7,14 +7,15 @@ use std::fs;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
-use b2nd_chunk::{ChunkHeader, Decompressor};
+use b2nd_chunk::{Chunk, Decompressor};
 
 fn main() {
     let mut decompressor = Decompressor::new();
     let mut data = Vec::new();
     for path in std::io::stdin().lock().lines() {
         let chunk = fs::read(path.expect("a line")).expect("a chunk");
-        data.resize(ChunkHeader::parse(&chunk).expect("a header").nbytes, 0);
+        let chunk = Chunk::parse(&chunk).expect("a chunk");
+        data.resize(chunk.header().nbytes(), 0);
         // The faster of two runs counts, because the first run includes the cost of new memory.
         let mut seconds = f64::MAX;
         for _ in 0..2 {

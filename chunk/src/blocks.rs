@@ -1,31 +1,4 @@
-//! The blocks of a compressed chunk: the table of their offsets, and their streams.
-//!
-//! An unsplit block is a single stream. A split block has one stream per byte of an item. A shorter last block is never
-//! split. The blocks may be stored in any order, unless blocks have different sizes. A stream is a length (int32) and
-//! bytes:
-//!
-//! | length | bytes |
-//! |---|---|
-//! | the length of the stream's data | the data |
-//! | another positive number | this number of bytes, compressed |
-//! | 0 | none: all bytes are zero |
-//! | -1 to -255 | one byte with bit 0 set; all bytes of the data have the same value: the length without its sign |
-//!
-//! If blocks have different sizes, these four rows do not apply. Each block is then one stream. Its int32 is always the
-//! length of the decompressed data. The bytes end where the next block begins, or at the end of the chunk. If there are
-//! as many bytes as the int32 says, they are the data; otherwise they are compressed.
-//!
-//! ```
-//! use b2nd_chunk::ChunkHeader;
-//!
-//! // A chunk of 8 bytes in two blocks, which begin at bytes 40 and 44 (0x28 and 0x2c). All bytes are zero.
-//! let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
-//!     \x28\0\0\0\x2c\0\0\0\0\0\0\0\0\0\0\0";
-//! let header = ChunkHeader::parse(chunk).expect("a header");
-//! header.check_table(chunk)?;
-//! assert_eq!((header.nblocks(), header.block_len(1)), (Some(2), Some(4)));
-//! # Ok::<(), b2nd_chunk::Error>(())
-//! ```
+//! The table of blocks of a compressed chunk, and the lengths of blocks.
 
 use crate::error::{Error, Fault};
 use crate::header::{ChunkHeader, INT32};
@@ -90,7 +63,7 @@ impl ChunkHeader {
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
-/// use b2nd_chunk::blocks::BlockTable;
+/// use b2nd_chunk::internals::BlockTable;
 ///
 /// // A chunk of 8 bytes in two blocks. The second one begins beyond the chunk.
 /// let chunk = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
@@ -101,7 +74,6 @@ impl ChunkHeader {
 /// table.extend(&chunk[36..40]);
 /// assert_eq!(table.finish().unwrap_err().kind(), ErrorKind::Table);
 /// ```
-#[doc(hidden)]
 #[derive(Debug)]
 pub struct BlockTable {
     /// The offset in the chunk of the end of the table, or of the end of the dictionary if there is one. No block may
@@ -154,12 +126,6 @@ impl BlockTable {
         }
     }
 
-    /// Counts blocks at the start of the table without checking their offsets.
-    #[cfg(feature = "decompress")]
-    pub(crate) fn skip(&mut self, count: usize) {
-        self.number += count;
-    }
-
     /// Ends the check.
     ///
     /// # Errors
@@ -171,14 +137,12 @@ impl BlockTable {
 }
 
 /// The offsets of blocks in a piece of a table.
-#[doc(hidden)]
 pub fn block_starts(table: &[u8]) -> impl Iterator<Item = i32> {
     table.chunks_exact(INT32).filter_map(<[u8]>::first_chunk).map(|start| i32::from_le_bytes(*start))
 }
 
 /// The number of stored bytes that follow the length of a stream: the length itself, or 1 if the length is negative.
 /// Only for chunks whose blocks all have the same size.
-#[doc(hidden)]
 #[must_use]
 pub fn stream_len(length: i32) -> usize {
     usize::try_from(length).unwrap_or(1)

@@ -62,19 +62,20 @@ codecs! {
 
 impl Codec {
     /// Whether no known codec has this number, and the number is not in the range for users, 160 to 255.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.0 < FIRST_OF_USERS && self.name().is_none()
     }
 
     /// Whether every build of C-Blosc2 has the codec.
-    #[must_use]
-    pub fn is_built_in(self) -> bool {
+    pub(crate) fn is_built_in(self) -> bool {
         [Self::BLOSCLZ, Self::LZ4, Self::LZ4HC, Self::ZLIB, Self::ZSTD].contains(&self)
     }
 
     /// Whether the codec may use a dictionary. Also true for every codec that is not built in, because this crate does
     /// not know whether such a codec uses a dictionary.
+    #[doc(hidden)]
     #[must_use]
     pub fn takes_dictionary(self) -> bool {
         ![Self::BLOSCLZ, Self::ZLIB].contains(&self)

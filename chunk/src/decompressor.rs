@@ -4,13 +4,15 @@ use core::{fmt, mem};
 
 use alloc::vec::Vec;
 
-use crate::blocks::{BlockTable, block_starts};
+use crate::blocks::block_starts;
+use crate::chunk::Chunk;
 use crate::codec::Codec;
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::filters;
 use crate::header::{ChunkHeader, INT32, SpecialValue};
 use crate::memory;
+use crate::rules::CheckedHeader;
 use crate::streams::Decoders;
 
 /// Version 2 of the chunk's format, from Blosc 1. Its bitshuffle changes a block only if the number of items in the
@@ -23,15 +25,15 @@ const ZSTD_OVERLENGTH: usize = 64;
 /// Decompresses chunks. A `Decompressor` reuses its memory, so use the same one for many chunks.
 ///
 /// ```
-/// use b2nd_chunk::{ChunkHeader, Decompressor};
+/// use b2nd_chunk::{Chunk, Decompressor};
 ///
 /// // 4 items of 2 bytes, shuffled into two streams of 4 bytes. In the first all bytes are 1, in the second 0.
 /// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
 ///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
-/// let header = ChunkHeader::parse(chunk).expect("a header");
-/// let mut data = vec![0; header.nbytes];
+/// let chunk = Chunk::parse(chunk)?;
+/// let mut data = vec![0; chunk.header().nbytes()];
 /// let mut decompressor = Decompressor::new();
-/// decompressor.decompress_into(chunk, &mut data)?;
+/// decompressor.decompress_into(&chunk, &mut data)?;
 /// assert_eq!(data, [1, 0, 1, 0, 1, 0, 1, 0]);
 /// # Ok::<(), b2nd_chunk::Error>(())
 /// ```
@@ -44,6 +46,38 @@ pub struct Decompressor {
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,
+}
+
+/// Decompresses a chunk to a vector. The chunk may have at most `limit` bytes of data, because a chunk of a few bytes can
+/// claim 2 GiB. Items that were never written become zeros. Bytes after the chunk are ignored.
+///
+/// To decompress many chunks, use a [`Decompressor`], which reuses its memory.
+///
+/// ```
+/// // 4 items of 2 bytes, shuffled into two streams of 4 bytes. In the first all bytes are 1, in the second 0.
+/// let chunk = b"\x05\x01\x05\x02\x08\0\0\0\x08\0\0\0\x2d\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\
+///     \x24\0\0\0\xff\xff\xff\xff\x01\0\0\0\0";
+/// assert_eq!(b2nd_chunk::decompress_to_vec(chunk, 1 << 20)?, [1, 0, 1, 0, 1, 0, 1, 0]);
+///
+/// let error = b2nd_chunk::decompress_to_vec(chunk, 7).unwrap_err();
+/// assert_eq!(error.to_string(), "the chunk has 8 bytes of data, but at most 7 are allowed");
+/// # Ok::<(), b2nd_chunk::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the chunk has more than `limit` bytes of data,
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
+/// [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data, and any other kind if the chunk is
+/// damaged.
+pub fn decompress_to_vec(chunk: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
+    let chunk = Chunk::parse(chunk)?;
+    let nbytes = chunk.header().nbytes;
+    ensure(nbytes <= limit, Fault::OverLimit { nbytes, limit })?;
+    let mut data = Vec::new();
+    memory::resize(&mut data, nbytes)?;
+    Decompressor::new().decompress_into(&chunk, &mut data)?;
+    Ok(data)
 }
 
 /// The parts of a chunk that all its blocks share.
@@ -70,8 +104,8 @@ impl Decompressor {
         Self::default()
     }
 
-    /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`ChunkHeader::nbytes`]. Items that
-    /// were never written become zeros. Bytes after the chunk are ignored.
+    /// Decompresses a chunk to the start of `out`, and returns the number of bytes, [`nbytes`](ChunkHeader::nbytes). Items
+    /// that were never written become zeros.
     ///
     /// Time grows with the number of bytes read and written. The decompressor allocates memory for at most four blocks,
     /// each at most as long as the data. If the data does not fit `out`, this method fails before it allocates, so a
@@ -79,23 +113,23 @@ impl Decompressor {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
-    /// [`BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if `out` is shorter than the data, and any other kind if
-    /// the chunk is damaged. After an error, part of `out` may be overwritten.
-    pub fn decompress_into(&mut self, chunk: &[u8], out: &mut [u8]) -> Result<usize, Error> {
-        let header = checked_header(chunk)?;
+    /// [`ErrorKind::Data`](crate::ErrorKind::Data) if a block or the dictionary is damaged,
+    /// [`BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if `out` is shorter than the data, and
+    /// [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for a block. After an error, part of `out` may
+    /// be overwritten.
+    pub fn decompress_into(&mut self, chunk: &Chunk<'_>, out: &mut [u8]) -> Result<usize, Error> {
+        let header = chunk.header();
         let data = start_of(out, header.nbytes)?;
         if !header.has_table() {
-            fill_constant(&header, chunk, 0, data);
+            fill(chunk, 0, data);
             return Ok(header.nbytes);
         }
-        header.check_table(chunk)?;
-        let shared = self.shared(&header, chunk)?;
+        let shared = self.shared(chunk)?;
         let wrong_sizes = Fault::BlockSizes { nbytes: header.nbytes };
         let count = header.nblocks().unwrap_or_default();
         let mut done = 0;
         for number in 0..count {
-            let (stored, length) = stored_block(&header, chunk, number)?;
+            let (stored, length) = stored_block(chunk, number)?;
             let (before, rest) = data.split_at_mut(done);
             let block = rest.get_mut(..length).ok_or(wrong_sizes.in_block(number))?;
             // If blocks have different sizes, each block is compressed independently of the others. The filter delta
@@ -108,18 +142,17 @@ impl Decompressor {
     }
 
     /// Decompresses a block of a chunk to the start of `out`, and returns its number of bytes. `number` counts from 0
-    /// to [`ChunkHeader::nblocks`] - 1. If all blocks have the same size, the block begins at byte `number` times
+    /// to [`nblocks`](ChunkHeader::nblocks) - 1. If all blocks have the same size, the block begins at byte `number` times
     /// `blocksize` of the data.
     ///
     /// With the filter delta, a block depends on block 0, so block 0 is decompressed too.
     ///
     /// ```
-    /// # use b2nd_chunk::{Decompressor, header::stored_header};
-    /// // Ten bytes in blocks of four.
-    /// let header = stored_header(false, 1, 10, 4, 10).expect("sizes that fit");
-    /// let chunk = [&header[..], b"0123456789"].concat();
+    /// # use b2nd_chunk::{Chunk, Decompressor};
+    /// // Ten uncompressed bytes in blocks of four.
+    /// let chunk = b"\x05\x01\x07\x01\x0a\0\0\0\x04\0\0\0\x2a\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x000123456789";
     /// let mut block = [0; 4];
-    /// assert_eq!(Decompressor::new().decompress_block(&chunk, 2, &mut block)?, 2);
+    /// assert_eq!(Decompressor::new().decompress_block(&Chunk::parse(chunk)?, 2, &mut block)?, 2);
     /// assert_eq!(&block[..2], b"89");
     /// # Ok::<(), b2nd_chunk::Error>(())
     /// ```
@@ -128,21 +161,26 @@ impl Decompressor {
     ///
     /// The errors of [`decompress_into`](Self::decompress_into), and
     /// [`NoBlock`](crate::ErrorKind::NoBlock) if the chunk has no block of this number.
-    pub fn decompress_block(&mut self, chunk: &[u8], number: usize, out: &mut [u8]) -> Result<usize, Error> {
-        let header = checked_header(chunk)?;
+    pub fn decompress_block(
+        &mut self,
+        chunk: &Chunk<'_>,
+        number: usize,
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let header = chunk.header();
         let count = header.nblocks().unwrap_or_default();
         ensure(number < count, Fault::NoBlock { number, count })?;
         if !header.has_table() {
             let block = start_of(out, header.block_len(number).unwrap_or_default())?;
-            fill_constant(&header, chunk, number * header.blocksize, block);
+            fill(chunk, number * header.blocksize, block);
             return Ok(block.len());
         }
-        let shared = self.shared(&header, chunk)?;
-        let (stored, length) = stored_block(&header, chunk, number)?;
+        let shared = self.shared(chunk)?;
+        let (stored, length) = stored_block(chunk, number)?;
         let block = start_of(out, length)?;
         let mut reference = None;
         if number > 0 && header.has_delta() && !header.has_variable_blocks {
-            let (stored, length) = stored_block(&header, chunk, 0)?;
+            let (stored, length) = stored_block(chunk, 0)?;
             let first = reference.insert(mem::take(&mut self.reference));
             memory::resize(first, length)?;
             self.block(shared, stored, None, first).map_err(|fault| fault.in_block(0))?;
@@ -166,7 +204,7 @@ impl Decompressor {
     /// # use b2nd_chunk::{ChunkHeader, Decompressor};
     /// // A header of two blocks of four bytes, and a block in which each byte is 7.
     /// let bytes = b"\x05\x01\x15\x01\x08\0\0\0\x04\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
-    /// let header = ChunkHeader::parse(bytes).expect("a header");
+    /// let header = ChunkHeader::parse(bytes).expect("a header").checked()?;
     /// let mut block = [0; 4];
     /// Decompressor::new().decompress_block_bytes(&header, 1, b"\xf9\xff\xff\xff\x01", &mut block)?;
     /// assert_eq!(block, [7; 4]);
@@ -174,16 +212,13 @@ impl Decompressor {
     /// ```
     pub fn decompress_block_bytes(
         &mut self,
-        header: &ChunkHeader,
+        header: &CheckedHeader,
         number: usize,
         stored: &[u8],
         out: &mut [u8],
     ) -> Result<usize, Error> {
-        header.check()?;
-        header.check_support()?;
-        // A caller can set `codec` in the header of a chunk without compressed blocks. Only with a table has `check` also
-        // checked that a block can be split into its streams.
-        let codec = header.codec.filter(|_| header.has_table() && !header.needs_other_blocks());
+        // Only a header of compressed blocks has a codec.
+        let codec = header.codec.filter(|_| !header.needs_other_blocks());
         let codec = codec.ok_or(Fault::OtherBlocks.in_block(number))?;
         let count = header.nblocks().unwrap_or_default();
         let length = header.block_len(number).ok_or(Fault::NoBlock { number, count })?;
@@ -193,11 +228,11 @@ impl Decompressor {
     }
 
     /// The codec and the dictionary of a chunk with a table of blocks.
-    fn shared<'c>(&mut self, header: &'c ChunkHeader, chunk: &'c [u8]) -> Result<Shared<'c>, Error> {
-        let codec = header.codec.unwrap_or(Codec::BLOSCLZ);
-        let after = header.header_len.saturating_add(header.table_len().unwrap_or_default());
-        let after = chunk.get(after..).filter(|_| header.has_dictionary);
-        let dictionary = after.and_then(|after| {
+    fn shared<'c>(&mut self, chunk: &'c Chunk<'_>) -> Result<Shared<'c>, Error> {
+        let header = chunk.header();
+        let codec = header.codec.ok_or(Fault::CodecOfFrame)?;
+        let after = chunk.body().get(header.table_len().unwrap_or_default()..);
+        let dictionary = after.filter(|_| header.has_dictionary).and_then(|after| {
             let length = usize::try_from(block_starts(after).next()?).ok()?;
             after.get(INT32..)?.get(..length)
         });
@@ -297,16 +332,6 @@ impl fmt::Debug for Decompressor {
     }
 }
 
-/// The header of a chunk, after a check that the chunk is whole and that this crate can decompress it.
-fn checked_header(chunk: &[u8]) -> Result<ChunkHeader, Error> {
-    let header = ChunkHeader::parse(chunk).ok_or(Fault::NoHeader)?;
-    let (cbytes, found) = (header.cbytes, chunk.len());
-    ensure(found >= cbytes, Fault::Truncated { cbytes, found })?;
-    header.check()?;
-    header.check_support()?;
-    Ok(header)
-}
-
 /// The first `needed` bytes of a buffer.
 fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
     let given = out.len();
@@ -314,8 +339,8 @@ fn start_of(out: &mut [u8], needed: usize) -> Result<&mut [u8], Error> {
 }
 
 /// Fills `data` with a part of the data of a constant or uncompressed chunk. The part begins at byte `from`.
-fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8]) {
-    let body = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
+fn fill(chunk: &Chunk<'_>, from: usize, data: &mut [u8]) {
+    let (header, body) = (chunk.header(), chunk.body());
     let value: &[u8] = match header.special {
         // C-Blosc2 writes NaN in the byte order of the machine on which it runs, which is nearly always little-endian.
         // This crate always writes little-endian.
@@ -344,25 +369,16 @@ fn fill_constant(header: &ChunkHeader, chunk: &[u8], from: usize, data: &mut [u8
 }
 
 /// The stored bytes of a block, and its decompressed length. The bytes can continue after the end of the block.
-fn stored_block<'c>(
-    header: &ChunkHeader,
-    chunk: &'c [u8],
-    number: usize,
-) -> Result<(&'c [u8], usize), Error> {
-    let bytes = chunk.get(header.header_len..header.cbytes).unwrap_or_default();
-    let (table, after) = bytes.split_at_checked(header.table_len().unwrap_or_default()).unwrap_or_default();
-    let entry = table.get(number * INT32..).unwrap_or_default();
-    let mut check = BlockTable::new(header, after);
-    check.skip(number);
-    check.extend(entry.get(..INT32).unwrap_or_default());
-    check.finish()?;
-    let mut starts = block_starts(entry).map(|start| usize::try_from(start).unwrap_or(usize::MAX));
+fn stored_block<'c>(chunk: &Chunk<'c>, number: usize) -> Result<(&'c [u8], usize), Error> {
+    let header = chunk.header();
+    let table = chunk.body().get(..header.table_len().unwrap_or_default()).unwrap_or_default();
+    let mut starts = block_starts(table.get(number * INT32..).unwrap_or_default())
+        .map(|start| usize::try_from(start).unwrap_or(usize::MAX));
     let start = starts.next().unwrap_or(usize::MAX);
     if let Some(length) = header.block_len(number) {
-        let stored = chunk.get(start..header.cbytes).unwrap_or_default();
-        return Ok((stored, length));
+        return Ok((chunk.range(start..header.cbytes), length));
     }
-    let stored = chunk.get(start..starts.next().unwrap_or(header.cbytes)).unwrap_or_default();
+    let stored = chunk.range(start..starts.next().unwrap_or(header.cbytes));
     let length = block_starts(stored).next().and_then(|length| usize::try_from(length).ok());
     let length = length.filter(|&length| (1..=header.nbytes).contains(&length));
     Ok((stored, length.ok_or(Fault::BlockSizes { nbytes: header.nbytes }.in_block(number))?))

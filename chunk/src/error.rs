@@ -27,13 +27,12 @@ pub struct Error {
 /// The kind of an [`Error`], for a program to act on.
 ///
 /// ```
-/// use b2nd_chunk::{ChunkHeader, ErrorKind, header::stored_header};
+/// use b2nd_chunk::{ChunkHeader, ErrorKind};
 ///
 /// // zfp is a plugin of C-Blosc2.
-/// let mut chunk = stored_header(false, 8, 64, 64, 8).expect("sizes that fit");
-/// (chunk[2], chunk[22]) = (0xc5, 33);
-/// let header = ChunkHeader::parse(&chunk).expect("a header");
-/// assert_eq!(header.check_support().unwrap_err().kind(), ErrorKind::Unsupported);
+/// let bytes = b"\x05\x01\xc5\x08\x40\0\0\0\x40\0\0\0\x28\0\0\0\0\0\0\0\0\0\x21\0\0\0\0\0\0\0\0\0";
+/// let header = ChunkHeader::parse(bytes).expect("a header");
+/// assert_eq!(header.checked().unwrap_err().kind(), ErrorKind::Unsupported);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -53,7 +52,8 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The parameters of compression are invalid, or this crate cannot apply them.
     Params,
-    /// The data is too long for a chunk.
+    /// The data is longer than that of a chunk can be, or than the limit of
+    /// `decompress_to_vec`.
     DataTooLong,
     /// The system has no memory for a block or a chunk. The call may succeed later.
     NoMemory,
@@ -155,6 +155,7 @@ faults! {
     }
     DataTooLong {
         DataTooLong { nbytes: usize } "has {nbytes} bytes of data, but must have at most {MAX_NBYTES}"
+        OverLimit { nbytes: usize, limit: usize } "has {nbytes} bytes of data, but at most {limit} are allowed"
     }
     NoMemory {
         NoMemory { nbytes: usize } "needs {nbytes} bytes of memory, which the system does not have"

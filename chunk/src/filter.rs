@@ -63,6 +63,7 @@ filters! {
 
 impl Filter {
     /// Whether no known filter has this number, and the number is not in the range for users, 160 to 255.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.id < FIRST_OF_USERS && self.name().is_none()
@@ -77,6 +78,7 @@ impl Filter {
     /// assert_eq!(Filter::BYTEDELTA.in_chunk(4), Filter { meta: 4, ..Filter::BYTEDELTA });
     /// assert_eq!(Filter::SHUFFLE.in_chunk(4), Filter::SHUFFLE);
     /// ```
+    #[doc(hidden)]
     #[must_use]
     pub fn in_chunk(self, typesize: u8) -> Self {
         if self == Self::BYTEDELTA { Self { meta: typesize, ..self } } else { self }
@@ -101,6 +103,7 @@ impl Filter {
     }
 
     /// Whether the filter is not built into C-Blosc2: it is a plugin, a filter of a user, or unknown.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_plugin(self) -> bool {
         self.id > Self::TRUNC_PREC.id

@@ -1,15 +1,4 @@
 //! The header of a chunk: its parts with their offsets.
-//!
-//! ```
-//! use b2nd_chunk::ChunkHeader;
-//! use b2nd_chunk::header::{PARTS, stored_header};
-//!
-//! // The header of a chunk of 12 uncompressed bytes: 3 items of 4, in one block.
-//! let header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
-//! let (name, offset, length) = PARTS[4];
-//! assert_eq!((name, &header[offset..offset + length]), ("nbytes", &12_i32.to_le_bytes()[..]));
-//! assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 12);
-//! ```
 
 use core::ops::RangeInclusive;
 use core::{array, mem};
@@ -22,7 +11,6 @@ const BLOSC1_LEN: usize = 16;
 const BLOSC2_LEN: usize = 32;
 
 /// The largest size of a decompressed block, in bytes, that C-Blosc2 reads (`BLOSC2_MAXBLOCKSIZE`).
-#[doc(hidden)]
 pub const MAX_BLOCKSIZE: usize = 536_866_816;
 
 /// The maximum size of the data of a chunk in bytes (`BLOSC2_MAX_BUFFERSIZE`).
@@ -70,29 +58,32 @@ const IS_INSTRUMENTED: u8 = 0x80;
 const ALPHA_VERSION: u8 = 3;
 
 /// The format versions of the chunks that C-Blosc2 has written to frames.
-#[doc(hidden)]
 pub const VERSIONS: RangeInclusive<u8> = ALPHA_VERSION..=WRITTEN_VERSION + 1;
 
 /// The number of bytes of a length or an offset in a chunk.
-#[doc(hidden)]
 pub const INT32: usize = size_of::<i32>();
 
-/// Generates a constant for the offset of each part of a header, and the list of all parts.
+/// Generates a constant for the offset of each part of a header, the list of all parts, and a table of them for the
+/// documentation.
 macro_rules! parts {
     ($($offset:ident $name:literal $at:literal $len:literal $what:literal)*) => {
         $(
             #[doc = concat!("The offset of `", $name, "`.")]
-            #[doc(hidden)]
             pub const $offset: usize = $at;
         )*
 
         /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in
         /// a header of 32 bytes.
-        ///
-        /// | offset | bytes | name | value |
-        /// |---|---|---|---|
-        $(#[doc = concat!("| ", $at, " | ", $len, " | `", $name, "` | ", $what, " |")])*
         pub const PARTS: &[(&str, usize, usize)] = &[$(($name, $offset, $len)),*];
+
+        macro_rules! table_of_parts {
+            () => {
+                concat!(
+                    "| offset | bytes | name | value |\n|---|---|---|---|\n",
+                    $("| ", $at, " | ", $len, " | `", $name, "` | ", $what, " |\n"),*
+                )
+            };
+        }
     };
 }
 
@@ -123,9 +114,10 @@ parts! {
 /// // Five items of 8 bytes, all zero.
 /// let mut chunk = *b"\x05\x01\x05\x08\x28\0\0\0\x28\0\0\0\x20\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10";
 /// let header = ChunkHeader::parse(&chunk).expect("a header");
-/// assert_eq!(header.special, Some(SpecialValue::Zeros));
+/// assert_eq!(header.special(), Some(SpecialValue::Zeros));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 #[repr(u8)]
 pub enum SpecialValue {
     /// All items are zero.
@@ -159,9 +151,12 @@ impl SpecialValue {
 
 /// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
 ///
-/// [`PARTS`] has a table of the bytes.
+/// Parts from offset 16 on exist only in a header of 32 bytes. A header of Blosc 1 ends after 16 bytes. All numbers are
+/// little-endian.
 ///
-/// All numbers are little-endian. A header of Blosc 1 ends after 16 bytes. The bytes after the header:
+#[doc = table_of_parts!()]
+///
+/// The bytes after the header:
 ///
 /// | chunk | bytes |
 /// |---|---|
@@ -174,37 +169,23 @@ impl SpecialValue {
 ///
 /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
-/// assert_eq!((header.nbytes, header.blocksize, header.typesize), (32, 32, 4));
-/// assert_eq!((header.codec, header.filters[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+/// assert_eq!((header.nbytes(), header.blocksize(), header.typesize()), (32, 32, 4));
+/// assert_eq!((header.codec(), header.filters()[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct ChunkHeader {
-    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
-    pub header_len: usize,
-    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
-    pub version: u8,
-    /// The size of an item in bytes; 1 if it is above 255.
-    pub typesize: u8,
-    /// The size of the decompressed data in bytes.
-    pub nbytes: usize,
-    /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
-    pub blocksize: usize,
-    /// The stored size of the chunk in bytes, with its header.
-    pub cbytes: usize,
-    /// Whether the data follows the header without compression and without filters.
-    pub is_uncompressed: bool,
-    /// The single value of all items, if the chunk is constant.
-    pub special: Option<SpecialValue>,
-    /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
-    /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
-    pub codec: Option<Codec>,
-    /// The filters, in order of application. An id of 0 means no filter.
-    pub filters: [Filter; 6],
-    /// Whether blocks have different sizes.
-    pub has_variable_blocks: bool,
-    /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
-    pub has_dictionary: bool,
+    pub(crate) header_len: usize,
+    pub(crate) version: u8,
+    pub(crate) typesize: u8,
+    pub(crate) nbytes: usize,
+    pub(crate) blocksize: usize,
+    pub(crate) cbytes: usize,
+    pub(crate) is_uncompressed: bool,
+    pub(crate) special: Option<SpecialValue>,
+    pub(crate) codec: Option<Codec>,
+    pub(crate) filters: [Filter; 6],
+    pub(crate) has_variable_blocks: bool,
+    pub(crate) has_dictionary: bool,
     pub(crate) flags: u8,
     pub(crate) more_flags: u8,
     pub(crate) block_flags: u8,
@@ -225,8 +206,8 @@ impl ChunkHeader {
     /// use b2nd_chunk::ChunkHeader;
     ///
     /// let header = ChunkHeader::parse(b"\x05\x01\x02\x01\x02\0\0\0\x02\0\0\0\x12\0\0\0ab").unwrap();
-    /// assert_eq!((header.header_len, header.nbytes, header.cbytes), (16, 2, 18));
-    /// assert!(header.is_uncompressed);
+    /// assert_eq!((header.header_len(), header.nbytes(), header.cbytes()), (16, 2, 18));
+    /// assert!(header.is_uncompressed());
     /// assert!(ChunkHeader::parse(&[0; 32]).is_none());
     /// ```
     #[must_use]
@@ -267,6 +248,79 @@ impl ChunkHeader {
         })
     }
 
+    /// The length of the header in bytes: 32, or 16 in a chunk of Blosc 1.
+    #[must_use]
+    pub fn header_len(&self) -> usize {
+        self.header_len
+    }
+
+    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+    #[must_use]
+    pub fn version(&self) -> u8 {
+        self.version
+    }
+
+    /// The size of an item in bytes; 1 if it is above 255.
+    #[must_use]
+    pub fn typesize(&self) -> u8 {
+        self.typesize
+    }
+
+    /// The size of the decompressed data in bytes.
+    #[must_use]
+    pub fn nbytes(&self) -> usize {
+        self.nbytes
+    }
+
+    /// The size of a decompressed block in bytes. If blocks have different sizes, the number of blocks.
+    #[must_use]
+    pub fn blocksize(&self) -> usize {
+        self.blocksize
+    }
+
+    /// The stored size of the chunk in bytes, with its header.
+    #[must_use]
+    pub fn cbytes(&self) -> usize {
+        self.cbytes
+    }
+
+    /// Whether the data follows the header without compression and without filters.
+    #[must_use]
+    pub fn is_uncompressed(&self) -> bool {
+        self.is_uncompressed
+    }
+
+    /// The single value of all items, if the chunk is constant.
+    #[must_use]
+    pub fn special(&self) -> Option<SpecialValue> {
+        self.special
+    }
+
+    /// The codec; `None` if the chunk has no compressed blocks, if the header leaves the codec to the frame, or if
+    /// no codec has the number in the flags. `lz4` also means `lz4hc`, which has the same format.
+    #[must_use]
+    pub fn codec(&self) -> Option<Codec> {
+        self.codec
+    }
+
+    /// The filters, in order of application. An id of 0 means no filter.
+    #[must_use]
+    pub fn filters(&self) -> [Filter; 6] {
+        self.filters
+    }
+
+    /// Whether blocks have different sizes.
+    #[must_use]
+    pub fn has_variable_blocks(&self) -> bool {
+        self.has_variable_blocks
+    }
+
+    /// Whether the blocks are compressed with a dictionary. The chunk then also holds the dictionary.
+    #[must_use]
+    pub fn has_dictionary(&self) -> bool {
+        self.has_dictionary
+    }
+
     /// The number of blocks; `None` if the size of a block is 0.
     #[must_use]
     pub fn nblocks(&self) -> Option<usize> {
@@ -293,8 +347,9 @@ impl ChunkHeader {
     /// of this number, or if blocks have different sizes.
     ///
     /// ```
-    /// # use b2nd_chunk::{ChunkHeader, header::stored_header};
-    /// let header = ChunkHeader::parse(&stored_header(false, 1, 10, 4, 10).unwrap()).unwrap();
+    /// # use b2nd_chunk::ChunkHeader;
+    /// // The header of ten bytes in blocks of four.
+    /// let header = ChunkHeader::parse(b"\x05\x01\x02\x01\x0a\0\0\0\x04\0\0\0\x1a\0\0\0").expect("a header");
     /// assert_eq!([0, 1, 2, 3].map(|number| header.block_len(number)), [Some(4), Some(4), Some(2), None]);
     /// ```
     #[must_use]
@@ -312,6 +367,7 @@ impl ChunkHeader {
 
     /// The number of streams of a block of this decompressed length.
     // C-Blosc2 never splits the shorter last block.
+    #[doc(hidden)]
     #[must_use]
     pub fn nstreams(&self, length: usize) -> usize {
         let is_short = length < self.blocksize.min(self.nbytes);
@@ -346,6 +402,7 @@ impl ChunkHeader {
     }
 
     /// The position of the first unknown filter, counted from 0.
+    #[doc(hidden)]
     #[must_use]
     pub fn unknown_filter(&self) -> Option<usize> {
         self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
@@ -353,6 +410,7 @@ impl ChunkHeader {
 
     /// The number of the codec, if the chunk has compressed blocks and the codec is unknown. The number is from the
     /// byte `codec`, or from the flags if they name a codec themselves.
+    #[doc(hidden)]
     #[must_use]
     pub fn unknown_codec(&self) -> Option<u8> {
         let in_flags = self.flags >> 5;
@@ -395,6 +453,7 @@ impl ChunkHeader {
 
     /// The data of an uncompressed chunk, or an empty slice for any chunk without data. `None` if the data is
     /// compressed or constant. Also `None` if the chunk is shorter than its header says.
+    #[doc(hidden)]
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
@@ -405,7 +464,6 @@ impl ChunkHeader {
 
 /// The byte that stands for an item size in the header of a chunk. It is 1 if an item has more than 255 bytes. C-Blosc2
 /// writes the same.
-#[doc(hidden)]
 #[must_use]
 pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
@@ -466,13 +524,12 @@ fn new_header(flags: u8, typesize: usize, [nbytes, blocksize, body]: [usize; 3])
 ///
 /// ```
 /// use b2nd_chunk::ChunkHeader;
-/// use b2nd_chunk::header::{HeaderSize, stored_header};
+/// use b2nd_chunk::internals::{HeaderSize, stored_header};
 ///
 /// let mut header = stored_header(false, 4, 12, 12, 12).expect("sizes that fit");
 /// assert_eq!(HeaderSize::Nbytes.replace(&mut header, 8), Some(12));
-/// assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes, 8);
+/// assert_eq!(ChunkHeader::parse(&header).expect("a header").nbytes(), 8);
 /// ```
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum HeaderSize {
@@ -507,7 +564,6 @@ impl HeaderSize {
 }
 
 /// Sets the id of a filter in the header of a chunk.
-#[doc(hidden)]
 pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
     let filters = chunk.get_mut(FILTERS..).unwrap_or_default();
     if let Some(slot) = filters.get_mut(number) {
@@ -516,7 +572,6 @@ pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
 }
 
 /// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
-#[doc(hidden)]
 pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
     let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
     if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {

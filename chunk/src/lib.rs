@@ -20,7 +20,7 @@
 //! // The first 32 bytes of a chunk tell all its sizes.
 //! let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 //! let header = ChunkHeader::parse(bytes).expect("a header");
-//! assert_eq!((header.nbytes, header.cbytes, header.codec), (32, 42, Some(Codec::ZSTD)));
+//! assert_eq!((header.nbytes(), header.cbytes(), header.codec()), (32, 42, Some(Codec::ZSTD)));
 //! ```
 //!
 //! # Features
@@ -28,7 +28,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | | headers and tables, `no_std` and without an allocator |
-//! | `decompress` | `Decompressor`, `no_std` with an allocator |
+//! | `decompress` | `decompress_to_vec`, `Chunk` and `Decompressor`, `no_std` with an allocator |
 //! | `compress` | `Compressor`, `no_std` with an allocator; it includes `decompress` |
 //! | `std` | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
 //!
@@ -76,17 +76,16 @@ extern crate alloc;
 #[cfg(any(test, feature = "std"))]
 extern crate std;
 
-// Each module imports only from the modules above it. The documentation hides the names that are only for `b2nd-frame`.
-// They can change in any release.
+// Each module imports only from the modules above it.
 mod codec;
 mod filter;
 mod split_mode;
 
-pub mod header;
+mod header;
 
 mod error;
 
-pub mod blocks;
+mod blocks;
 mod lost_page;
 mod rules;
 
@@ -100,6 +99,9 @@ mod filters;
 mod memory;
 
 #[cfg(feature = "decompress")]
+mod chunk;
+
+#[cfg(feature = "decompress")]
 mod blosclz;
 
 #[cfg(feature = "decompress")]
@@ -110,14 +112,29 @@ mod compressor;
 #[cfg(feature = "decompress")]
 mod decompressor;
 
+#[cfg(feature = "decompress")]
+pub use chunk::Chunk;
 pub use codec::Codec;
 #[cfg(feature = "compress")]
 pub use compressor::Compressor;
 #[cfg(feature = "decompress")]
-pub use decompressor::Decompressor;
+pub use decompressor::{Decompressor, decompress_to_vec};
 pub use error::{Error, ErrorKind};
 pub use filter::Filter;
 pub use header::{ChunkHeader, SpecialValue};
 #[cfg(feature = "compress")]
 pub use params::CParams;
+pub use rules::CheckedHeader;
 pub use split_mode::SplitMode;
+
+/// Names that only `b2nd-frame` uses, which reads chunks in parts, and repairs them. They can change in any release. For the
+/// same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::blocks::{BlockTable, block_starts, stream_len};
+    pub use crate::header::{
+        BLOCK_FLAGS, BLOCKSIZE, CBYTES, CODEC, CODEC_META, CODEC_VERSION, FILTERS, FILTERS_META, FLAGS,
+        HeaderSize, INT32, MAX_BLOCKSIZE, MORE_FLAGS, NBYTES, PARTS, TYPESIZE, VERSION, VERSIONS,
+        clear_false_dictionary, set_filter, stored_header, typesize_byte,
+    };
+}

@@ -1,8 +1,35 @@
 //! The rules for the header of a chunk that can be checked without the frame.
 
+use core::ops::Deref;
+
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
 use crate::header::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue};
+
+/// The header of a chunk that this crate can decompress: its values do not contradict each other, and the codec and the
+/// filters are supported. [`ChunkHeader::checked`] makes it, with a check that decompression does not repeat.
+///
+/// `Decompressor::decompress_block_bytes` takes it, for blocks of a chunk that was not read as a whole. `Chunk` is a whole
+/// chunk.
+///
+/// ```
+/// use b2nd_chunk::ChunkHeader;
+///
+/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+/// let header = ChunkHeader::parse(bytes).expect("a header").checked()?;
+/// assert_eq!(header.nbytes(), 32);
+/// # Ok::<(), b2nd_chunk::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckedHeader(ChunkHeader);
+
+impl Deref for CheckedHeader {
+    type Target = ChunkHeader;
+
+    fn deref(&self) -> &ChunkHeader {
+        &self.0
+    }
+}
 
 impl ChunkHeader {
     /// Checks the header: its sizes, its flags, and the number of bytes after it.
@@ -13,11 +40,11 @@ impl ChunkHeader {
     /// chunk with this header.
     ///
     /// ```
-    /// use b2nd_chunk::{ChunkHeader, header::stored_header};
+    /// use b2nd_chunk::ChunkHeader;
     ///
     /// // Ten bytes of data, but only nine are stored.
-    /// let bytes = stored_header(false, 1, 10, 10, 9).expect("sizes that fit");
-    /// let error = ChunkHeader::parse(&bytes).expect("a header").check().unwrap_err();
+    /// let bytes = b"\x05\x01\x02\x01\x0a\0\0\0\x0a\0\0\0\x19\0\0\0";
+    /// let error = ChunkHeader::parse(bytes).expect("a header").check().unwrap_err();
     /// assert_eq!(error.to_string(), "the chunk is not compressed, but has 9 bytes for 10 of data");
     /// ```
     pub fn check(&self) -> Result<(), Error> {
@@ -66,13 +93,22 @@ impl ChunkHeader {
         ensure(is_known, Fault::SpecialBits { bits })
     }
 
-    /// Checks that this crate [can decompress](crate#what-is-decompressed) the chunk.
+    /// Checks the header with the rules of [`check`](Self::check), and that this crate
+    /// [can decompress](crate#what-is-decompressed) the chunk.
     ///
     /// # Errors
     ///
+    /// [`Header`](crate::ErrorKind::Header) if the header is invalid, and
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot decompress the chunk, for example because
     /// the codec or a filter is a plugin.
-    pub fn check_support(&self) -> Result<(), Error> {
+    pub fn checked(self) -> Result<CheckedHeader, Error> {
+        self.check()?;
+        self.check_support()?;
+        Ok(CheckedHeader(self))
+    }
+
+    /// Checks that this crate [can decompress](crate#what-is-decompressed) the chunk.
+    fn check_support(&self) -> Result<(), Error> {
         let typesize = self.typesize;
         let is_nan = self.special == Some(SpecialValue::Nan);
         ensure(!is_nan || [4, 8].contains(&typesize), Fault::Nan { typesize })?;

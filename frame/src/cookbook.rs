@@ -221,8 +221,8 @@
 //! let mut chunks = frame.chunks()?;
 //! let entry = chunks.get(position.chunk)?.expect("a chunk");
 //! let header = chunks.header(&entry)?.expect("a stored chunk");
-//! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed) {
-//!     let at = start as usize + header.header_len + byte;
+//! if let (ChunkPlace::Frame(start), true) = (entry.place, header.is_uncompressed()) {
+//!     let at = start as usize + header.header_len() + byte;
 //!     // The item at (1, 2) is 7.
 //!     assert_eq!(std::fs::read(path)?[at..at + 4], [7, 0, 0, 0]);
 //! }

@@ -367,8 +367,8 @@ impl<R: ReadAt> Frame<R> {
     /// let header = chunks.header(&third)?.expect("a stored chunk");
     /// let ChunkPlace::Frame(start) = third.place else { panic!("not in the frame") };
     /// let file = std::fs::read("tests/data/int32_3x5.b2nd")?;
-    /// let chunk = &file[start as usize..][..header.cbytes];
-    /// assert_eq!((chunk[0], header.nbytes), (5, 32));
+    /// let chunk = &file[start as usize..][..header.cbytes()];
+    /// assert_eq!((chunk[0], header.nbytes()), (5, 32));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chunks(&self) -> Result<Chunks<'_, R>, Error> {

@@ -75,7 +75,7 @@ pub fn chunks() -> Vec<Vec<u8>> {
         }
         let first = bytes.get(frame.header().header_len..).unwrap_or_default();
         if let Some(header) = b2nd_frame::ChunkHeader::parse(first) {
-            chunks.extend(first.get(..header.cbytes).map(<[u8]>::to_vec));
+            chunks.extend(first.get(..header.cbytes()).map(<[u8]>::to_vec));
         }
     }
     chunks.sort();

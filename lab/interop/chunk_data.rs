@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::process::Stdio;
 
-use b2nd_chunk::{ChunkHeader, Decompressor, Error, ErrorKind};
+use b2nd_chunk::{Chunk, ChunkHeader, Decompressor, Error, ErrorKind};
 use b2nd_frame::{Check, CheckDepth, Finding, FindingCode, Frame};
 use b2nd_lab::frame_of_chunks;
 use serde_json::Value;
@@ -12,12 +12,13 @@ use crate::{cases, python, seed};
 
 /// Decompresses a chunk as a whole, and asserts that the same bytes result if its blocks are decompressed one by one.
 fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Result<Vec<u8>, Error> {
-    let header = ChunkHeader::parse(chunk).expect("a header");
-    let mut data = vec![0xaa; header.nbytes];
+    let chunk = &Chunk::parse(chunk)?;
+    let nbytes = chunk.header().nbytes();
+    let mut data = vec![0xaa; nbytes];
     decompressor.decompress_into(chunk, &mut data)?;
     let mut blocks = Vec::new();
-    let mut block = vec![0x55; header.nbytes];
-    for number in 0..header.nblocks().expect("blocks") {
+    let mut block = vec![0x55; nbytes];
+    for number in 0..chunk.header().nblocks().expect("blocks") {
         let length = decompressor.decompress_block(chunk, number, &mut block)?;
         blocks.extend_from_slice(&block[..length]);
     }
@@ -31,7 +32,7 @@ fn check_layout(chunk: &[u8]) {
     if chunk.len() < ChunkHeader::MAX_LEN || !header.has_table() {
         return;
     }
-    let file = frame_of_chunks(chunk, &[0], header.nbytes);
+    let file = frame_of_chunks(chunk, &[0], header.nbytes());
     for shift in [0, 1_500, 3_000] {
         let bytes = [vec![0; shift], file.clone()].concat();
         let frame = Frame::read_at(Cursor::new(bytes), shift as u64).expect("a frame");

@@ -150,24 +150,18 @@ fn vlmetalayers_have_the_values_that_python_blosc2_reads() {
 
 /// A chunk as `chunks.py` describes it.
 fn as_told(entry: &ChunkEntry, header: Option<ChunkHeader>) -> Value {
-    let special = |special| match special {
-        SpecialValue::Zeros => "zeros",
-        SpecialValue::Nan => "nan",
-        SpecialValue::Value => "value",
-        SpecialValue::Uninitialized => "uninitialized",
-    };
     let (kind, place) = match entry.place {
         ChunkPlace::Frame(place) | ChunkPlace::File(place) => {
-            (header.and_then(|header| header.special).map_or("stored", special), place)
+            (header.and_then(|header| header.special()).map_or("stored", SpecialValue::name), place)
         }
-        ChunkPlace::Special(value) => (special(value), 0),
+        ChunkPlace::Special(value) => (value.name(), 0),
         _ => panic!("{entry:?}"),
     };
-    let nbytes = header.map(|header| header.nbytes as u64);
+    let nbytes = header.map(|header| header.nbytes() as u64);
     assert!(nbytes.is_none() || entry.nbytes.is_none() || nbytes == entry.nbytes);
     let mut chunk = json!({ "kind": kind, "nbytes": nbytes.or(entry.nbytes) });
     if let Some(header) = header {
-        chunk["cbytes"] = header.cbytes.into();
+        chunk["cbytes"] = header.cbytes().into();
     }
     if kind == "stored" {
         chunk["place"] = place.into();

@@ -2,7 +2,7 @@
 //! `lab/interop/compressed.rs` decompress thousands of other chunks with C-Blosc2.
 
 use b2nd_chunk::{
-    CParams, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SpecialValue, SplitMode,
+    CParams, Chunk, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SpecialValue, SplitMode,
 };
 
 const CODECS: [Codec; 4] = [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
@@ -13,7 +13,7 @@ fn compressed(params: CParams, data: &[u8]) -> (ChunkHeader, Vec<u8>) {
     let header = ChunkHeader::parse(&chunk).unwrap();
     assert_eq!(header.check(), Ok(()), "{params:?}");
     assert_eq!(
-        (header.nbytes, header.cbytes, header.header_len),
+        (header.nbytes(), header.cbytes(), header.header_len()),
         (data.len(), chunk.len(), 32),
         "{params:?}"
     );
@@ -21,8 +21,8 @@ fn compressed(params: CParams, data: &[u8]) -> (ChunkHeader, Vec<u8>) {
 }
 
 fn decompressed(chunk: &[u8]) -> Vec<u8> {
-    let mut data = vec![0xaa; ChunkHeader::parse(chunk).unwrap().nbytes];
-    Decompressor::new().decompress_into(chunk, &mut data).unwrap();
+    let mut data = vec![0xaa; ChunkHeader::parse(chunk).unwrap().nbytes()];
+    Decompressor::new().decompress_into(&Chunk::parse(chunk).unwrap(), &mut data).unwrap();
     data
 }
 
@@ -74,9 +74,9 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
             for data in [&data[..], &data[..2101]] {
                 let (header, chunk) = compressed(params, data);
                 assert!(decompressed(&chunk) == data, "{params:?}");
-                assert_eq!(header.blocksize, 1024, "{params:?}");
+                assert_eq!(header.blocksize(), 1024, "{params:?}");
                 if clevel == 0 {
-                    assert!(header.is_uncompressed, "{params:?}");
+                    assert!(header.is_uncompressed(), "{params:?}");
                     continue;
                 }
                 assert!(header.has_table(), "{params:?}");
@@ -89,7 +89,7 @@ fn every_codec_level_split_mode_and_filter_gives_the_same_bytes_back() {
                     SplitMode::Never => false,
                     _ => splits_itself && filters.iter().any(|filter| filter.id == shuffle.id),
                 };
-                assert_eq!((header.codec, header.is_split()), (Some(codec), is_split), "{params:?}");
+                assert_eq!((header.codec(), header.is_split()), (Some(codec), is_split), "{params:?}");
                 assert!(chunk.len() < data.len(), "{} bytes: {params:?}", chunk.len());
             }
         }
@@ -120,8 +120,8 @@ fn equal_items_become_a_chunk_of_one_value() {
             (value.clone(), SpecialValue::Value, 32 + typesize),
         ] {
             let (header, chunk) = compressed(params, &item.repeat(100));
-            assert_eq!((header.special, chunk.len()), (Some(special), cbytes), "{typesize}");
-            assert_eq!(header.typesize, typesize_in_header);
+            assert_eq!((header.special(), chunk.len()), (Some(special), cbytes), "{typesize}");
+            assert_eq!(header.typesize(), typesize_in_header);
             assert!(decompressed(&chunk) == item.repeat(100), "{typesize}");
         }
         // Three kinds of data are not constant: a single item, equal items with a part of an item at the end, and items
@@ -132,7 +132,7 @@ fn equal_items_become_a_chunk_of_one_value() {
         for data in [&value, &other, &ragged] {
             let (header, chunk) = compressed(params, data);
             let is_constant = typesize == 1 && data == &ragged;
-            assert_eq!(header.special.is_some(), is_constant, "{typesize}, {} bytes", data.len());
+            assert_eq!(header.special().is_some(), is_constant, "{typesize}, {} bytes", data.len());
             assert!(decompressed(&chunk) == *data, "{typesize}, {} bytes", data.len());
         }
     }
@@ -153,7 +153,7 @@ fn short_data_level_0_and_noise_are_stored() {
             let mut params = CParams::new(4);
             (params.codec, params.clevel) = (codec, clevel);
             let (header, chunk) = compressed(params, data);
-            assert_eq!(header.is_uncompressed, is_stored, "{} bytes, {params:?}", data.len());
+            assert_eq!(header.is_uncompressed(), is_stored, "{} bytes, {params:?}", data.len());
             assert!(!is_stored || chunk[32..] == *data);
             assert!(decompressed(&chunk) == data);
         }
@@ -284,7 +284,7 @@ fn delta_is_left_out_where_c_blosc2_loses_bytes() {
     {
         let data = &items(2000)[..length];
         let (header, chunk) = compressed(params, data);
-        assert_eq!(header.filters[4..], expected, "{length} bytes");
+        assert_eq!(header.filters()[4..], expected, "{length} bytes");
         assert!(decompressed(&chunk) == data);
     }
 }
@@ -296,7 +296,7 @@ fn bytedelta_gets_the_item_size_that_its_parameter_0_stands_for() {
         let mut params = with_filters(CParams::new(typesize), &[filter]);
         params.codec = Codec::ZLIB;
         let (header, chunk) = compressed(params, &items(1000));
-        assert_eq!(header.filters[5], Filter { meta: expected, ..filter });
+        assert_eq!(header.filters()[5], Filter { meta: expected, ..filter });
         assert!(decompressed(&chunk) == items(1000));
     }
 }
@@ -325,7 +325,7 @@ fn truncation_clears_the_bits_that_its_parameter_names() {
         // A zero item comes first, so the items are not all equal.
         let around = |item: &[u8]| [&vec![0; item.len()][..], &item.repeat(1000)].concat();
         let (header, chunk) = compressed(params, &around(&item));
-        assert_eq!(header.filters[4], filter);
+        assert_eq!(header.filters()[4], filter);
         let once = decompressed(&chunk);
         assert!(once == around(&expected), "{filter}: {:x?}", &once[item.len()..2 * item.len()]);
         let (_, chunk) = compressed(params, &once);
@@ -341,7 +341,7 @@ fn default_block_sizes_are_those_of_c_blosc2() {
             let mut params = with_filters(CParams::new(typesize), &[filter]);
             (params.codec, params.clevel) = (codec, clevel);
             // The header of a constant chunk has the block size, too.
-            compressed(params, &vec![0; 5040 * KIB]).0.blocksize / KIB
+            compressed(params, &vec![0; 5040 * KIB]).0.blocksize() / KIB
         })
     };
     let (shuffle, none) = (Filter::SHUFFLE, Filter::NONE);
@@ -358,12 +358,12 @@ fn default_block_sizes_are_those_of_c_blosc2() {
     }
     // Bytes after the last whole item do not change the block size.
     let params = CParams::new(4);
-    assert_eq!(compressed(params, &vec![0; 5040 * KIB + 3]).0.blocksize, 256 * KIB);
+    assert_eq!(compressed(params, &vec![0; 5040 * KIB + 3]).0.blocksize(), 256 * KIB);
     // Data of less than 32 KiB is one block, at every level.
     for (nbytes, expected) in [(32 * KIB - 1, 32 * KIB - 4), (32 * KIB, 16 * KIB)] {
         let mut params = with_filters(CParams::new(4), &[]);
         (params.codec, params.clevel) = (Codec::LZ4, 1);
-        assert_eq!(compressed(params, &vec![0; nbytes]).0.blocksize, expected, "{nbytes}");
+        assert_eq!(compressed(params, &vec![0; nbytes]).0.blocksize(), expected, "{nbytes}");
     }
 }
 
@@ -384,7 +384,7 @@ fn a_block_size_is_rounded_down_to_whole_items_but_not_below_one() {
         params.blocksize = blocksize;
         let data = &items(3000)[..nbytes];
         let (header, chunk) = compressed(params, data);
-        assert_eq!(header.blocksize, expected, "{params:?}");
+        assert_eq!(header.blocksize(), expected, "{params:?}");
         assert!(decompressed(&chunk) == data, "{params:?}");
     }
 }

@@ -1,7 +1,9 @@
 //! Damaged chunks.
 
-use b2nd_chunk::header::{FLAGS, MORE_FLAGS, set_filter, stored_header};
-use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter, SpecialValue};
+use b2nd_chunk::internals::{
+    BLOCKSIZE, CBYTES, FILTERS, FILTERS_META, FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, set_filter, stored_header,
+};
+use b2nd_chunk::{Chunk, ChunkHeader, Decompressor, Error, ErrorKind, decompress_to_vec};
 use b2nd_lab::chunks_of;
 
 /// A chunk of one block of 4 bytes, in one stream.
@@ -15,9 +17,16 @@ fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {
 }
 
 fn result(chunk: &[u8]) -> Result<Vec<u8>, (ErrorKind, String)> {
-    let mut data = vec![0xaa; ChunkHeader::parse(chunk).map_or(0, |header| header.nbytes.min(1 << 20))];
-    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
-    decompressed.map(|_| data).map_err(|error| (error.kind(), error.to_string()))
+    let kind_and_text = |error: Error| (error.kind(), error.to_string());
+    let mut data = vec![0xaa; ChunkHeader::parse(chunk).map_or(0, |header| header.nbytes().min(1 << 20))];
+    let decompressed = Chunk::parse(chunk)
+        .and_then(|chunk| Decompressor::new().decompress_into(&chunk, &mut data))
+        .map(|_| data);
+    // `decompress_to_vec` finds the same data or fault.
+    if decompressed.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::BufferTooSmall) {
+        assert_eq!(decompress_to_vec(chunk, 1 << 20), decompressed);
+    }
+    decompressed.map_err(kind_and_text)
 }
 
 #[test]
@@ -25,13 +34,14 @@ fn no_changed_byte_panics_or_makes_a_block_differ_from_the_whole() {
     let mut accepted = 0;
     for name in ["codecs", "filters", "dictionaries", "variable", "blosc1"] {
         for chunk in chunks_of(name) {
-            let header_len = ChunkHeader::parse(&chunk).unwrap().header_len;
+            let header_len = ChunkHeader::parse(&chunk).unwrap().header_len();
             let step = 1 + chunk.len() / 50;
             for at in (0..header_len + 40).chain((header_len + 40..chunk.len()).step_by(step)) {
                 let mut damaged = chunk.clone();
                 damaged[at] ^= 0x81;
                 let Ok(data) = result(&damaged) else { continue };
                 let mut block = vec![0; data.len()];
+                let damaged = Chunk::parse(&damaged).unwrap();
                 if let Ok(length) = Decompressor::new().decompress_block(&damaged, 0, &mut block) {
                     assert!(block[..length] == data[..length], "{name}, byte {at}");
                     accepted += 1;
@@ -87,13 +97,11 @@ fn tables_that_lead_outside_are_refused() {
         assert_eq!(result(&damaged), Err((ErrorKind::Table, says)));
         let checked = ChunkHeader::parse(&damaged).unwrap().check_table(&damaged);
         assert_eq!(checked.unwrap_err().kind(), ErrorKind::Table);
-        let error = Decompressor::new().decompress_block(&damaged, 0, &mut [0; 4]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Table);
     }
     // Block 1 of a chunk whose table has more blocks.
     let mut damaged = chunks_of("codecs").remove(0);
     damaged[36..40].copy_from_slice(&1_i32.to_le_bytes());
-    let error = Decompressor::new().decompress_block(&damaged, 1, &mut [0; 1024]).unwrap_err();
+    let error = Chunk::parse(&damaged).unwrap_err();
     assert!(error.to_string().starts_with("the chunk has block 1 at its byte 1, "), "{error}");
 }
 
@@ -127,7 +135,7 @@ fn a_dictionary_that_does_not_fit_or_is_none_is_refused() {
 #[test]
 fn the_sizes_of_variable_blocks_must_add_up() {
     let chunk = chunks_of("variable").remove(0);
-    let nbytes = ChunkHeader::parse(&chunk).unwrap().nbytes;
+    let nbytes = ChunkHeader::parse(&chunk).unwrap().nbytes();
     let nbytes = i32::try_from(nbytes).unwrap();
     // The last of these three changes was found by a fuzz target.
     for change in [-1, 1, -nbytes] {
@@ -161,9 +169,8 @@ fn a_plugin_is_refused_before_anything_is_decompressed() {
     assert_eq!(result(&chunk).unwrap_err().0, ErrorKind::Unsupported);
 }
 
-/// Sets the public fields of parsed headers to values that contradict the chunk and each other.
 #[test]
-fn decompress_block_bytes_rejects_a_header_whose_fields_were_changed() {
+fn decompress_block_bytes_takes_any_header_with_any_stored_bytes() {
     let mut rng = fastrand::Rng::with_seed(1);
     let mut chunks: Vec<_> =
         ["codecs", "filters", "dictionaries", "variable", "blosc1"].into_iter().flat_map(chunks_of).collect();
@@ -172,41 +179,38 @@ fn decompress_block_bytes_rejects_a_header_whose_fields_were_changed() {
         let header = stored_header(repeats, 3, 10, 7, body).unwrap();
         chunks.push([&header[..], &vec![1; body]].concat());
     }
-    let specials = [
-        None,
-        Some(SpecialValue::Zeros),
-        Some(SpecialValue::Nan),
-        Some(SpecialValue::Value),
-        Some(SpecialValue::Uninitialized),
-    ];
     let (mut accepted, mut rejected) = (0, 0);
     for _ in 0..20_000 {
         let chunk = rng.choice(&chunks).unwrap();
-        let mut header = ChunkHeader::parse(chunk).unwrap();
+        let mut bytes = chunk.clone();
         for _ in 0..rng.usize(0..3) {
-            let size = *rng.choice(&[0, 1, 2, 7, 100, 4096, usize::MAX - 3, usize::MAX]).unwrap();
-            match rng.u8(0..10) {
-                0 => header.header_len = size,
-                1 => header.version = rng.u8(..),
-                2 => header.typesize = rng.u8(..),
-                3 => header.nbytes = size,
-                4 => header.blocksize = size,
-                5 => header.cbytes = size,
-                6 => header.is_uncompressed ^= true,
-                7 => header.special = *rng.choice(&specials).unwrap(),
-                8 => header.codec = rng.bool().then(|| Codec(rng.u8(0..8))),
-                _ => header.filters[rng.usize(0..6)] = Filter { id: rng.u8(0..40), meta: rng.u8(..) },
+            let size: i32 = *rng.choice(&[0, 1, 2, 7, 33, 100, 4096, i32::MAX - 3, i32::MAX]).unwrap();
+            match rng.u8(0..8) {
+                0 => bytes[0] = rng.u8(..),
+                1 => bytes[TYPESIZE] = rng.u8(..),
+                2 => bytes[FLAGS] ^= 2,
+                3 => bytes[FLAGS] = bytes[FLAGS] & 0x1f | rng.u8(0..8) << 5,
+                4 => bytes[MORE_FLAGS] = rng.u8(0..5) << 4,
+                5 => bytes[FILTERS + rng.usize(0..6)] = rng.u8(0..40),
+                6 => bytes[FILTERS_META + rng.usize(0..6)] = rng.u8(..),
+                _ => {
+                    let at = *rng.choice(&[NBYTES, BLOCKSIZE, CBYTES]).unwrap();
+                    bytes[at..at + 4].copy_from_slice(&size.to_le_bytes());
+                }
             }
         }
+        let Some(header) = ChunkHeader::parse(&bytes) else { continue };
         let _ = (header.check_flags(), header.check_table(chunk), header.stored(chunk));
         let _ = (header.unknown_filter(), header.unknown_codec(), header.false_special());
         let (number, from) = (rng.usize(0..4), rng.usize(0..chunk.len()));
         let length = header.block_len(number).unwrap_or_default();
         let _ = (header.longest_block(length), header.block_bytes(&chunk[from..], length));
         let mut block = vec![0; length.min(1 << 16)];
+        let Ok(header) = header.checked() else { continue };
         let mut decompressor = Decompressor::new();
         // The first block of the chunk, any other bytes of it, and uncompressed streams of the length that fits.
-        let stored = header.table_len().and_then(|table| chunk.get(header.header_len.checked_add(table)?..));
+        let stored =
+            header.table_len().and_then(|table| chunk.get(header.header_len().checked_add(table)?..));
         let stream = length.min(1 << 10).checked_div(header.nstreams(length)).unwrap_or_default();
         let stream = [&u32::try_from(stream).unwrap().to_le_bytes()[..], &vec![7; stream]].concat();
         for stored in [stored.unwrap_or_default(), &chunk[from..], &stream.repeat(300)] {

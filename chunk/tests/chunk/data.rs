@@ -1,7 +1,7 @@
 //! Decompresses chunks that C-Blosc2 and C-Blosc wrote, and compares the data with the bytes that were compressed.
 
-use b2nd_chunk::header::stored_header;
-use b2nd_chunk::{ChunkHeader, Codec, Decompressor, ErrorKind, Filter};
+use b2nd_chunk::internals::stored_header;
+use b2nd_chunk::{Chunk, ChunkHeader, Codec, Decompressor, ErrorKind, Filter, decompress_to_vec};
 use b2nd_lab::chunks_of;
 
 /// The items that `tests/data/make.py` compresses.
@@ -17,22 +17,24 @@ fn lines() -> Vec<u8> {
 /// The data of a chunk, decompressed as a whole and block by block.
 fn decompressed(decompressor: &mut Decompressor, chunk: &[u8]) -> Vec<u8> {
     let header = ChunkHeader::parse(chunk).unwrap();
-    let mut data = vec![0xaa; header.nbytes];
-    assert_eq!(decompressor.decompress_into(chunk, &mut data), Ok(header.nbytes));
+    let mut data = vec![0xaa; header.nbytes()];
+    let parsed = Chunk::parse(chunk).unwrap();
+    assert_eq!(decompressor.decompress_into(&parsed, &mut data), Ok(header.nbytes()));
     let mut done = 0;
-    let mut block = vec![0x55; header.nbytes];
+    let mut block = vec![0x55; header.nbytes()];
     let mut ends = vec![0];
     for number in 0..header.nblocks().unwrap() {
-        let length = decompressor.decompress_block(chunk, number, &mut block).unwrap();
+        let length = decompressor.decompress_block(&parsed, number, &mut block).unwrap();
         assert_eq!(block[..length], data[done..done + length], "block {number}");
         done += length;
         ends.push(done);
     }
-    assert_eq!(done, header.nbytes);
+    assert_eq!(done, header.nbytes());
+    assert_eq!(decompress_to_vec(chunk, done).as_ref(), Ok(&data));
     // Decompresses the blocks again, from the last to the first and each with a new `Decompressor`, because no block
     // may depend on an earlier call.
     for (number, range) in ends.windows(2).enumerate().rev() {
-        let length = Decompressor::new().decompress_block(chunk, number, &mut block).unwrap();
+        let length = Decompressor::new().decompress_block(&parsed, number, &mut block).unwrap();
         assert_eq!(block[..length], data[range[0]..range[1]], "block {number} alone");
     }
     data
@@ -43,7 +45,7 @@ fn every_codec_is_decompressed_split_or_not() {
     let (mut decompressor, mut seen) = (Decompressor::new(), Vec::new());
     for chunk in chunks_of("codecs") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        seen.push((header.codec, header.is_split()));
+        seen.push((header.codec(), header.is_split()));
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     let codecs = [Codec::BLOSCLZ, Codec::LZ4, Codec::LZ4, Codec::ZLIB, Codec::ZSTD];
@@ -57,8 +59,8 @@ fn every_filter_is_undone() {
     let (mut decompressor, mut seen) = (Decompressor::new(), Vec::new());
     for chunk in chunks_of("filters") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        seen.extend(header.filters.map(|filter| filter.id));
-        assert!(header.codec.is_some());
+        seen.extend(header.filters().map(|filter| filter.id));
+        assert!(header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     let all = [Filter::SHUFFLE, Filter::BITSHUFFLE, Filter::DELTA, Filter::BYTEDELTA, Filter::INT_TRUNC];
@@ -70,7 +72,7 @@ fn dictionaries_of_lz4_and_zstd_are_used() {
     let mut decompressor = Decompressor::new();
     for chunk in chunks_of("dictionaries") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        assert!(header.has_dictionary && header.codec.is_some());
+        assert!(header.has_dictionary() && header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == lines(), "{header:?}");
     }
 }
@@ -97,8 +99,8 @@ fn chunks_of_blosc_1_are_decompressed() {
     let (mut decompressor, mut compressed) = (Decompressor::new(), 0);
     for chunk in chunks_of("blosc1") {
         let header = ChunkHeader::parse(&chunk).unwrap();
-        assert_eq!(header.header_len, 16);
-        compressed += usize::from(header.codec.is_some());
+        assert_eq!(header.header_len(), 16);
+        compressed += usize::from(header.codec().is_some());
         assert!(decompressed(&mut decompressor, &chunk) == items(), "{header:?}");
     }
     assert!(compressed >= 12, "{compressed}");
@@ -108,7 +110,7 @@ fn chunks_of_blosc_1_are_decompressed() {
 fn blocks_of_different_sizes_are_decompressed() {
     let chunk = chunks_of("variable").remove(0);
     let header = ChunkHeader::parse(&chunk).unwrap();
-    assert!(header.has_variable_blocks && header.nblocks() == Some(25), "{header:?}");
+    assert!(header.has_variable_blocks() && header.nblocks() == Some(25), "{header:?}");
     let data = decompressed(&mut Decompressor::new(), &chunk);
     let line = lines()[..40].to_vec();
     assert!(data.windows(40).any(|bytes| bytes == line));
@@ -135,10 +137,35 @@ fn chunks_of_one_value_are_filled_from_any_block_on() {
 #[test]
 fn a_chunk_without_data_decompresses_to_nothing() {
     let header = stored_header(false, 4, 0, 8, 0).unwrap();
-    assert_eq!(Decompressor::new().decompress_into(&header, &mut []), Ok(0));
+    assert_eq!(Decompressor::new().decompress_into(&Chunk::parse(&header).unwrap(), &mut []), Ok(0));
     let mut compressed = header;
     compressed[2] = 0x95;
-    assert_eq!(Decompressor::new().decompress_into(&compressed, &mut []), Ok(0));
+    assert_eq!(Decompressor::new().decompress_into(&Chunk::parse(&compressed).unwrap(), &mut []), Ok(0));
+}
+
+#[test]
+fn decompress_to_vec_refuses_more_data_than_its_limit() {
+    let compressed = chunks_of("codecs").remove(0);
+    // A chunk of 32 bytes that claims 2 GiB of zeros: no memory is allocated for them.
+    let zeros = stored_header(true, 1, i32::MAX as usize - 32, 1 << 20, 0).unwrap();
+    for (chunk, nbytes, limit) in
+        [(&compressed[..], 8012, 8011), (&compressed, 8012, 0), (&zeros, 2_147_483_615, 1)]
+    {
+        let error = decompress_to_vec(chunk, limit).unwrap_err();
+        let says = format!("the chunk has {nbytes} bytes of data, but at most {limit} are allowed");
+        assert_eq!((error.kind(), error.to_string()), (ErrorKind::DataTooLong, says));
+    }
+    assert_eq!(decompress_to_vec(&compressed, 8012), Ok(items()));
+}
+
+#[test]
+fn decompress_to_vec_returns_no_bytes_of_a_chunk_without_data() {
+    assert_eq!(decompress_to_vec(&stored_header(false, 4, 0, 8, 0).unwrap(), 0), Ok(Vec::new()));
+    let error = decompress_to_vec(&[], 0).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (ErrorKind::Header, "the chunk does not begin with the header of a chunk")
+    );
 }
 
 #[test]
@@ -146,7 +173,7 @@ fn bytes_after_the_chunk_and_after_the_data_are_left_alone() {
     let mut chunk = chunks_of("codecs").remove(0);
     chunk.extend([1; 100]);
     let mut data = vec![0xaa; items().len() + 2];
-    Decompressor::new().decompress_into(&chunk, &mut data).unwrap();
+    Decompressor::new().decompress_into(&Chunk::parse(&chunk).unwrap(), &mut data).unwrap();
     assert!(data.starts_with(&items()) && data.ends_with(&[0xaa; 2]));
 }
 
@@ -154,10 +181,10 @@ fn bytes_after_the_chunk_and_after_the_data_are_left_alone() {
 fn a_block_is_decompressed_from_its_stored_bytes_alone() {
     let mut decompressor = Decompressor::new();
     for chunk in chunks_of("filters").iter().chain(&chunks_of("codecs")) {
-        let header = ChunkHeader::parse(chunk).unwrap();
-        let mut block = vec![0; header.blocksize];
+        let header = ChunkHeader::parse(chunk).unwrap().checked().unwrap();
+        let mut block = vec![0; header.blocksize()];
         for number in 0..header.nblocks().unwrap() {
-            let at = header.header_len + 4 * number;
+            let at = header.header_len() + 4 * number;
             let start = u32::from_le_bytes(chunk[at..at + 4].try_into().unwrap()) as usize;
             let result = decompressor.decompress_block_bytes(&header, number, &chunk[start..], &mut block);
             if header.needs_other_blocks() || !header.has_table() {
@@ -165,7 +192,7 @@ fn a_block_is_decompressed_from_its_stored_bytes_alone() {
                 continue;
             }
             let length = result.unwrap();
-            assert_eq!(block[..length], items()[number * header.blocksize..][..length]);
+            assert_eq!(block[..length], items()[number * header.blocksize()..][..length]);
         }
     }
 }
@@ -173,6 +200,7 @@ fn a_block_is_decompressed_from_its_stored_bytes_alone() {
 #[test]
 fn a_buffer_that_is_too_short_and_a_block_that_does_not_exist_are_errors_with_their_numbers() {
     let chunk = chunks_of("codecs").remove(0);
+    let chunk = Chunk::parse(&chunk).unwrap();
     let mut decompressor = Decompressor::new();
     let error = decompressor.decompress_into(&chunk, &mut [0; 8011]).unwrap_err();
     let says = "the chunk needs a buffer of 8012 bytes, but this one has 8011";
@@ -199,6 +227,7 @@ fn decompress_into_and_decompress_block_repeat_the_value_of_a_constant_chunk() {
                 assert_eq!(decompressed(&mut decompressor, &chunk), data);
                 for (number, expected) in data.chunks(blocksize).enumerate() {
                     let mut block = vec![0xaa; blocksize];
+                    let chunk = Chunk::parse(&chunk).unwrap();
                     let found = decompressor.decompress_block(&chunk, number, &mut block).unwrap();
                     assert_eq!(&block[..found], expected, "value of {length}, block {number} of {blocksize}");
                 }

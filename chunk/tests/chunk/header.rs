@@ -1,7 +1,7 @@
 //! The headers of chunks, and the rules for them.
 
-use b2nd_chunk::blocks::BlockTable;
-use b2nd_chunk::header::{
+use b2nd_chunk::internals::BlockTable;
+use b2nd_chunk::internals::{
     FILTERS, FLAGS, HeaderSize, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, clear_false_dictionary, set_filter,
     stored_header,
 };
@@ -31,7 +31,7 @@ fn a_header_of_16_bytes_has_its_filters_in_its_flags() {
         let mut bytes = header();
         bytes[FLAGS] = flags;
         let header = parsed(&bytes);
-        assert_eq!((header.header_len, &header.filters[4..]), (16, &filters[..]), "{flags}");
+        assert_eq!((header.header_len(), &header.filters()[4..]), (16, &filters[..]), "{flags}");
     }
 }
 
@@ -102,13 +102,13 @@ fn the_flags_of_byte_31_and_30_are_checked() {
 
 #[test]
 fn plugins_and_the_unknown_are_refused_by_name() {
-    parsed(&header()).check_support().unwrap();
+    parsed(&header()).checked().unwrap();
     let with = |changes: &[(usize, u8)]| {
         let mut bytes = header();
         for &(at, byte) in changes {
             bytes[at] = byte;
         }
-        let error = parsed(&bytes).check_support().unwrap_err();
+        let error = parsed(&bytes).checked().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         error.message().to_string()
     };
@@ -134,10 +134,10 @@ fn a_special_value_outside_of_blosc2_is_seen_only_by_c_blosc2() {
     bytes[FLAGS] = 0x21;
     bytes[MORE_FLAGS] = 0x20;
     let header = parsed(&bytes);
-    assert_eq!((header.special, header.codec, header.false_special()), (None, Some(Codec::LZ4), Some(2)));
+    assert_eq!((header.special(), header.codec(), header.false_special()), (None, Some(Codec::LZ4), Some(2)));
     header.check().unwrap();
     bytes[FLAGS] = 0x25;
-    assert_eq!(parsed(&bytes).special, Some(SpecialValue::Nan));
+    assert_eq!(parsed(&bytes).special(), Some(SpecialValue::Nan));
     assert_eq!(parsed(&bytes).false_special(), None);
 }
 
@@ -146,10 +146,10 @@ fn the_sixth_filter_of_an_alpha_release_does_not_count() {
     let mut bytes = header();
     (bytes[0], bytes[21]) = (3, 77);
     assert!(parsed(&bytes).is_of_alpha());
-    parsed(&bytes).check_support().unwrap();
+    parsed(&bytes).checked().unwrap();
     bytes[0] = 4;
     assert!(!parsed(&bytes).is_of_alpha());
-    parsed(&bytes).check_support().unwrap_err();
+    parsed(&bytes).checked().unwrap_err();
 }
 
 #[test]
@@ -180,13 +180,13 @@ fn codecs_that_no_release_has_are_named_by_the_flags() {
 #[test]
 fn a_chunk_without_compressed_blocks_has_no_codec() {
     let mut bytes = header();
-    assert_eq!(parsed(&bytes).codec, Some(Codec::ZSTD));
+    assert_eq!(parsed(&bytes).codec(), Some(Codec::ZSTD));
     // A constant chunk, of zeros.
     bytes[MORE_FLAGS] = 0x10;
-    assert_eq!((parsed(&bytes).special, parsed(&bytes).codec), (Some(SpecialValue::Zeros), None));
+    assert_eq!((parsed(&bytes).special(), parsed(&bytes).codec()), (Some(SpecialValue::Zeros), None));
     // A chunk that is not compressed.
     (bytes[MORE_FLAGS], bytes[FLAGS]) = (0, 0x87);
-    assert_eq!((parsed(&bytes).is_uncompressed, parsed(&bytes).codec), (true, None));
+    assert_eq!((parsed(&bytes).is_uncompressed(), parsed(&bytes).codec()), (true, None));
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn lost_page_finds_nothing_in_the_chunks_of_this_crate() {
             Compressor::new(params).unwrap().compress_into(&data, &mut chunk).unwrap();
             let header = ChunkHeader::parse(&chunk).unwrap();
             for number in 0..header.nblocks().unwrap() {
-                let at = header.header_len + 4 * number;
+                let at = header.header_len() + 4 * number;
                 let start = u32::from_le_bytes(chunk[at..at + 4].try_into().unwrap()) as usize;
                 let length = header.block_len(number).unwrap();
                 let block = header.block_bytes(&chunk[start..], length).unwrap();

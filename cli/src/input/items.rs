@@ -63,7 +63,7 @@ impl KnownChunks<'_> {
         if let ChunkPlace::Special(value) = entry.place {
             return Ok(Some((entry, Some((value, Vec::new())))));
         }
-        let special = self.header(&entry)?.and_then(|header| Some((header.special?, header.header_len)));
+        let special = self.header(&entry)?.and_then(|header| Some((header.special()?, header.header_len())));
         let Some((special, start)) = special else { return Ok(Some((entry, None))) };
         let chunk = self.chunks.compressed(&entry)?.unwrap_or_default();
         Ok(Some((entry, Some((special, chunk.get(start..).unwrap_or_default().into())))))

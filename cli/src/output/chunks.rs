@@ -335,7 +335,7 @@ impl ListedFrame<'_> {
         };
         // Codec and filters are shown only for a chunk with compressed data. Uncompressed and special chunks have no
         // codec and no filters. If a chunk has no valid header, its codec and filters are not known.
-        let compressed = found.filter(|found| !found.is_uncompressed && found.special.is_none());
+        let compressed = found.filter(|found| !found.is_uncompressed() && found.special().is_none());
         Ok(ChunkRecord {
             location: self.location,
             chunk: entry.number,
@@ -344,14 +344,14 @@ impl ListedFrame<'_> {
             file_bytes: file.as_deref().and_then(path_hex),
             file_name: entry.file_name(),
             offset,
-            cbytes: found.map(|found| found.cbytes),
-            nbytes: found.map(|found| found.nbytes as u64).or(entry.nbytes),
+            cbytes: found.map(|found| found.cbytes()),
+            nbytes: found.map(|found| found.nbytes() as u64).or(entry.nbytes),
             kind,
-            typesize: found.map(|found| found.typesize),
-            blocksize: found.filter(|found| !found.has_variable_blocks).map(|found| found.blocksize),
-            codec: compressed.map(|found| found.codec.unwrap_or(self.header.codec).to_string()),
+            typesize: found.map(|found| found.typesize()),
+            blocksize: found.filter(|found| !found.has_variable_blocks()).map(|found| found.blocksize()),
+            codec: compressed.map(|found| found.codec().unwrap_or(self.header.codec).to_string()),
             filters: FilterNames::new(
-                compressed.map(|found| found.filters.into_iter().filter(|filter| filter.id != 0)),
+                compressed.map(|found| found.filters().into_iter().filter(|filter| filter.id != 0)),
             ),
             error,
         })
@@ -372,7 +372,7 @@ fn read(
         ChunkPlace::Special(special) => (special.name(), None, None),
         ChunkPlace::Frame(_) | ChunkPlace::File(_) => match chunks.checked_header(entry) {
             Ok(header) => {
-                let special = header.as_ref().and_then(|header| header.special);
+                let special = header.as_ref().and_then(ChunkHeader::special);
                 (special.map_or("stored", SpecialValue::name), header, None)
             }
             Err(error) if error.kind() == ErrorKind::Changing => return Err(error),

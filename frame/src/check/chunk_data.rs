@@ -3,13 +3,13 @@
 #[cfg(feature = "decompress")]
 use core::ops::Range;
 
-use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
-use b2nd_chunk::Decompressor;
+use b2nd_chunk::internals::INT32;
 #[cfg(feature = "decompress")]
-use b2nd_chunk::blocks::block_starts;
+use b2nd_chunk::internals::block_starts;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 #[cfg(feature = "decompress")]
-use b2nd_chunk::header::INT32;
+use b2nd_chunk::{Decompressor, decompress_to_vec};
 
 use crate::chunk::chunk_rules::{check_known_methods, check_support};
 use crate::chunk::expansion::NotDecompressed;
@@ -22,17 +22,16 @@ use crate::spans::{gaps, overlaps};
 const PAGE_LEN: usize = 4096;
 
 /// Refuses a codec or a filter that is unknown, or that this crate does not support.
-pub(crate) fn check_methods(header: &ChunkHeader) -> Result<(), NotDecompressed> {
+pub(crate) fn check_methods(header: &ChunkHeader) -> Result<CheckedHeader, NotDecompressed> {
     check_known_methods(header)
         .map_err(|why| NotDecompressed::Damaged(format!("cannot be decompressed: {why}")))?;
     check_support(header).map_err(NotDecompressed::NotTried)
 }
 
-/// Checks the data of a chunk by decompressing it, block by block if possible. The header and the table of blocks must
-/// be valid. `at` is the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the
+/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the
 /// place of compressed bytes, returns the offset of this page in the file.
 #[cfg(feature = "decompress")]
-pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
+pub(crate) fn check(header: &CheckedHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
     // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
     check_layout(header, chunk, at)?;
@@ -47,8 +46,8 @@ pub(crate) fn check(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<Optio
 
 /// Without the feature `decompress`, no codec is supported, so this refuses each compressed chunk.
 #[cfg(not(feature = "decompress"))]
-pub(crate) fn check(header: &ChunkHeader, _: &[u8], _: u64) -> Result<Option<u64>, NotDecompressed> {
-    check_methods(header).map(|()| None)
+pub(crate) fn check(header: &CheckedHeader, _: &[u8], _: u64) -> Result<Option<u64>, NotDecompressed> {
+    check_methods(header).map(|_| None)
 }
 
 /// A block of a chunk.
@@ -67,7 +66,7 @@ struct BlockSpan {
 #[cfg(feature = "decompress")]
 fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Item = BlockSpan> + 'c {
     let table = || {
-        let table = block_starts(chunk.get(header.header_len..).unwrap_or_default());
+        let table = block_starts(chunk.get(header.header_len()..).unwrap_or_default());
         table
             .map(|start| usize::try_from(start).unwrap_or(usize::MAX))
             .take(header.nblocks().unwrap_or_default())
@@ -77,7 +76,7 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
     table().zip(ends).enumerate().map(|(number, (start, next))| {
         let length = header.block_len(number).unwrap_or_default();
         let stored = chunk.get(start..).unwrap_or_default();
-        let end = if header.has_variable_blocks {
+        let end = if header.has_variable_blocks() {
             next
         } else {
             start.saturating_add(header.block_bytes(stored, length).unwrap_or(stored).len())
@@ -89,7 +88,7 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
 /// Checks that the blocks share no bytes, and that no page was lost between them.
 #[cfg(feature = "decompress")]
 fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDecompressed> {
-    if header.has_variable_blocks {
+    if header.has_variable_blocks() {
         return Ok(());
     }
     let mut spans: Vec<BlockSpan> = each_block(header, chunk).collect();
@@ -174,14 +173,13 @@ fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
 
 #[cfg(feature = "decompress")]
 fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
-    check_limit("data", header.nbytes, chunk.len())?;
-    let mut data = buffer(header.nbytes)?;
-    let decompressed = Decompressor::new().decompress_into(chunk, &mut data);
+    check_limit("data", header.nbytes(), chunk.len())?;
+    let decompressed = decompress_to_vec(chunk, header.nbytes());
     decompressed.map(drop).map_err(|error| NotDecompressed::new(error, error.message().to_string()))
 }
 
 #[cfg(feature = "decompress")]
-fn blocks(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
+fn blocks(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     let (mut decompressor, mut data) = (Decompressor::new(), Vec::new());
     // The number of stored bytes that no block has used yet. If this number is too small for the next block, blocks
     // share bytes, and the loop ends. Without this limit, a million entries of the table could make us decompress the

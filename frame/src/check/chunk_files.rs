@@ -85,8 +85,8 @@ fn fault(path: &Path) -> io::Result<Option<String>> {
     let (length, mut header) = (metadata.len(), Vec::new());
     file.take(ChunkHeader::MAX_LEN as u64).read_to_end(&mut header)?;
     Ok(match ChunkHeader::parse(&header) {
-        Some(ChunkHeader { cbytes, .. }) if cbytes as u64 > length => {
-            Some(format!("has {length} bytes, but its chunk needs {cbytes}"))
+        Some(header) if header.cbytes() as u64 > length => {
+            Some(format!("has {length} bytes, but its chunk needs {}", header.cbytes()))
         }
         Some(_) => None,
         None => Some("is not a chunk".into()),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
 use crate::check::check_report::{Report, Skipped, SkippedPart};
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -134,7 +134,7 @@ struct ReadChunk {
     /// Why the chunk is not decompressed.
     skipped: Option<String>,
     /// The header of a chunk to decompress.
-    header: Option<ChunkHeader>,
+    header: Option<CheckedHeader>,
     /// The chunk to decompress, and some bytes after it. `at` is its offset in its file.
     data: Vec<u8>,
     at: u64,
@@ -167,7 +167,7 @@ impl ReadChunk {
     fn check_data(mut self) -> CheckedChunk {
         let nbytes = self.data.len();
         if let Some(header) = self.header.take() {
-            let (chunk, after) = self.data.split_at_checked(header.cbytes).unwrap_or((&self.data, &[]));
+            let (chunk, after) = self.data.split_at_checked(header.cbytes()).unwrap_or((&self.data, &[]));
             let checked = if chunk_data::ends_in_zeros(chunk, after, self.at) {
                 Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
             } else {
@@ -298,13 +298,13 @@ impl ChunkScan {
         if let Err(why) = self.rules.check(&header, entry.nbytes, first.room) {
             return with(wrong(entry, &why));
         }
-        if !self.may_look(entry, header.cbytes.saturating_sub(ChunkHeader::MAX_LEN)) {
+        if !self.may_look(entry, header.cbytes().saturating_sub(ChunkHeader::MAX_LEN)) {
             return Ok(None);
         }
         let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
         let methods = if is_decompressed { chunk_data::check_methods(&header).map(Some) } else { Ok(None) };
         // The table of blocks is then among the bytes that are read here, so each byte is read once.
-        let is_whole = matches!(methods, Ok(Some(()))) && read_rest(chunks, entry, &header, &mut first)?;
+        let is_whole = matches!(methods, Ok(Some(_))) && read_rest(chunks, entry, &header, &mut first)?;
         if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return with(wrong(entry, &why));
         }
@@ -315,8 +315,8 @@ impl ChunkScan {
         }
         // If a chunk file is longer than its chunk, `cbytes` may be damaged, or old bytes follow the chunk. In a
         // contiguous frame, `compare` makes this check.
-        if has_own_file && header.cbytes as u64 != first.room {
-            let cbytes = header.cbytes as u64;
+        if has_own_file && header.cbytes() as u64 != first.room {
+            let cbytes = header.cbytes() as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
             if let Some(end) = end.filter(|&end| end != cbytes) {
                 chunk.findings.push(wrong_end(entry, cbytes, end));
@@ -325,9 +325,9 @@ impl ChunkScan {
         }
         match methods {
             Err(why) => chunk.add(why),
-            Ok(_) if is_whole => {
+            Ok(checked) if is_whole => {
                 chunk.data = first.bytes;
-                chunk.header = Some(header);
+                chunk.header = checked;
                 chunk.at = chunks.offset_in_file(entry);
             }
             Ok(_) => {}
@@ -349,12 +349,12 @@ impl ChunkScan {
     /// Records a valid header.
     fn record(&mut self, entry: &ChunkEntry, header: &ChunkHeader) {
         self.nvalid += 1;
-        self.nbytes = self.nbytes.saturating_add(header.nbytes as u64);
+        self.nbytes = self.nbytes.saturating_add(header.nbytes() as u64);
         if let Some(filters) = self.rules.other_filters(header) {
             self.other_filters.get_or_insert((0, entry.number, filters)).0 += 1;
         }
         if let ChunkPlace::Frame(start) = entry.place {
-            let end = start.saturating_add(header.cbytes as u64);
+            let end = start.saturating_add(header.cbytes() as u64);
             self.keep(ChunkSpan { start, end, number: entry.number });
         }
     }
@@ -385,7 +385,10 @@ impl ChunkScan {
             let first = format!("chunk {number} has {filters}");
             let text = match &self.rules.filters {
                 Some(filters) => {
-                    format!("{first}, but the frame has {}; such chunks: {count}", list(filters.iter()))
+                    format!(
+                        "{first}, but the frame has {}; such chunks: {count}",
+                        list(filters.iter().copied())
+                    )
                 }
                 None => format!("{first}, which is not known; such chunks: {count}"),
             };
@@ -473,7 +476,7 @@ fn read_rest<R: ReadAt>(
     first: &mut ChunkBytes,
 ) -> Result<bool, Error> {
     let ChunkBytes { bytes, room } = first;
-    let (length, known) = ((*room).min((header.cbytes + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
+    let (length, known) = ((*room).min((header.cbytes() + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
     if let Some(more) = length.checked_sub(known).filter(|&more| more > 0) {
         let Some(mut rest) = chunks.bytes(entry, known, more)? else { return Ok(false) };
         bytes.append(&mut rest.bytes);

@@ -59,7 +59,7 @@ fn check_index<R: ReadAt>(
         }
     };
     let is_present = header.generation == Generation::Present;
-    let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes as u64);
+    let gap = end.saturating_sub(index_start(header)).saturating_sub(index.cbytes() as u64);
     let gap = Some(gap).filter(|&gap| trailer.is_some() && gap > 0);
     // If there are no stored chunks, the bytes between the index and the trailer cannot be old bytes of a replaced
     // chunk. So these bytes are an error, not only a warning.

@@ -1,8 +1,9 @@
 //! The rules for a chunk header itself, and for its agreement with the frame.
 
-use b2nd_chunk::Filter;
-use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
-use b2nd_chunk::{ChunkHeader, SpecialValue};
+#[cfg(feature = "decompress")]
+use b2nd_chunk::ErrorKind;
+use b2nd_chunk::internals::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::{CheckedHeader, ChunkHeader, Filter, SpecialValue};
 
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::code::FindingCode;
@@ -59,7 +60,8 @@ impl ChunkRules {
         expected: Option<u64>,
         room: u64,
     ) -> Result<(), String> {
-        let ChunkHeader { nbytes, blocksize, cbytes, typesize, .. } = *header;
+        let (nbytes, blocksize) = (header.nbytes(), header.blocksize());
+        let (cbytes, typesize) = (header.cbytes(), header.typesize());
         // Check the sizes first: every later rule and the decompressor rely on them.
         if let Some(expected) = expected.filter(|&expected| expected != nbytes as u64) {
             return Err(format!("has {nbytes} bytes of data, but must have {expected}"));
@@ -80,7 +82,7 @@ impl ChunkRules {
             return Err(format!("has blocks of {blocksize} bytes, but must have 1 to {MAX_BLOCKSIZE}"));
         }
         match self.blocksize {
-            Some(expected) if header.has_variable_blocks => Err(format!(
+            Some(expected) if header.has_variable_blocks() => Err(format!(
                 "has {blocksize} blocks of different sizes, but must have blocks of {expected} bytes"
             )),
             Some(expected) if blocksize != expected => {
@@ -94,9 +96,9 @@ impl ChunkRules {
     // The value must have exactly the size of an item, because C-Blosc2 always reads a whole item, even if the stored
     // value is shorter or longer.
     fn check_value(&self, header: &ChunkHeader) -> Result<(), String> {
-        let body = header.cbytes.saturating_sub(header.header_len);
+        let body = header.cbytes().saturating_sub(header.header_len());
         match self.itemsize {
-            Some(itemsize) if header.special == Some(SpecialValue::Value) && itemsize != body => {
+            Some(itemsize) if header.special() == Some(SpecialValue::Value) && itemsize != body => {
                 Err(format!("repeats a value of {body} bytes, but items have {itemsize}"))
             }
             _ => Ok(()),
@@ -107,20 +109,20 @@ impl ChunkRules {
     /// unusual if they differ from the filters in the header of the frame. In a frame without an array, they are
     /// unusual if one of them is unknown.
     pub(crate) fn other_filters(&self, header: &ChunkHeader) -> Option<String> {
-        if !header.has_table() || header.header_len < ChunkHeader::MAX_LEN {
+        if !header.has_table() || header.header_len() < ChunkHeader::MAX_LEN {
             return None;
         }
-        let filters = || header.filters.iter().filter(|filter| filter.id != 0);
+        let filters = || header.filters().into_iter().filter(|filter| filter.id != 0);
         let is_other = match &self.filters {
-            Some(expected) => !filters().eq(expected),
-            None => filters().any(|filter| filter.is_unknown()),
+            Some(expected) => !filters().eq(expected.iter().copied()),
+            None => filters().any(Filter::is_unknown),
         };
         is_other.then(|| list(filters()))
     }
 }
 
 /// Converts the result of a rule of `b2nd_chunk`: an error becomes its message.
-pub(crate) fn rule(checked: Result<(), b2nd_chunk::Error>) -> Result<(), String> {
+pub(crate) fn rule<T>(checked: Result<T, b2nd_chunk::Error>) -> Result<T, String> {
     checked.map_err(|error| error.message().to_string())
 }
 
@@ -150,10 +152,10 @@ pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(),
     let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
     // A chunk of data that is all zeros, NaN or uninitialized is only an entry of the chunk index. The chunk of a
     // vlmetalayer has no entry in an index, so it is stored in all cases, as a header without data.
-    if header.special.is_some_and(|special| special != SpecialValue::Value) {
+    if header.special().is_some_and(|special| special != SpecialValue::Value) {
         rules.check_sizes(header, None, room)?;
         check_flags(header)?;
-        let has_body = header.cbytes > header.header_len;
+        let has_body = header.cbytes() > header.header_len();
         return if has_body { Err("has one value, but also data".into()) } else { Ok(()) };
     }
     rules.check(header, None, room)?;
@@ -164,7 +166,7 @@ pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(),
 /// Checks that the bytes after a header agree with the header.
 fn check_body(header: &ChunkHeader) -> Result<(), String> {
     check_flags(header)?;
-    match header.special {
+    match header.special() {
         None | Some(SpecialValue::Value) => rule(header.check()),
         // For the other special values (zeros, NaN, uninitialized), writers store no chunk, but only set an entry of
         // the chunk index.
@@ -174,11 +176,11 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
 
 /// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The caller must have checked
 /// that the chunk has a table of blocks: a chunk without a table needs no decompressor.
-pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
+pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());
     }
-    rule(header.check_support())
+    rule(header.checked())
 }
 
 /// Refuses a chunk that no reader can decompress, because its codec or one of its filters has an unknown number. A
@@ -186,15 +188,15 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<(), String> {
 /// unknown: it stands for a user-defined codec or filter.
 pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
     let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
-    let filter = || header.filters.iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
+    let filter = || header.filters().iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
     match codec.or_else(filter).filter(|_| header.has_table()) {
         Some(unknown) => Err(format!("{unknown} belongs neither to C-Blosc2 nor to a plugin")),
         None => Ok(()),
     }
 }
 
-pub(crate) fn list<'f>(filters: impl Iterator<Item = &'f Filter>) -> String {
-    let names: Vec<String> = filters.map(ToString::to_string).collect();
+pub(crate) fn list(filters: impl Iterator<Item = Filter>) -> String {
+    let names: Vec<String> = filters.map(|filter| filter.to_string()).collect();
     if names.is_empty() { "no filter".into() } else { names.join(", ") }
 }
 
@@ -260,10 +262,12 @@ pub(crate) fn unread(entry: &ChunkEntry, why: &str) -> Error {
 /// The error for a chunk that could not be decompressed.
 #[cfg(feature = "decompress")]
 pub(crate) fn not_decompressed(entry: &ChunkEntry, error: &b2nd_chunk::Error) -> Error {
-    let (number, why) = (entry.number, error.message());
+    let why = error.message().to_string();
     match error.kind() {
-        b2nd_chunk::ErrorKind::NoMemory => Error::too_large(format_args!("chunk {number} {why}")),
-        _ => Error::malformed(damaged(entry, &why.to_string())),
+        ErrorKind::NoMemory => Error::too_large(format_args!("chunk {} {why}", entry.number)),
+        ErrorKind::Unsupported => unread(entry, &why),
+        ErrorKind::Header | ErrorKind::Table => Error::malformed(wrong(entry, &why)),
+        _ => Error::malformed(damaged(entry, &why)),
     }
 }
 

@@ -144,7 +144,7 @@ impl ChunkCounts {
             ChunkPlace::Special(SpecialValue::Nan) => &mut self.nan,
             ChunkPlace::Special(SpecialValue::Uninitialized) => &mut self.uninitialized,
             // `SpecialValue::Value` never occurs here: a chunk that repeats a value other than zero or NaN is stored.
-            ChunkPlace::Special(SpecialValue::Value) | ChunkPlace::Invalid(_) => &mut self.invalid,
+            ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => &mut self.invalid,
         }
     }
 }
@@ -208,7 +208,7 @@ impl EntryValue {
             Self::Special(SpecialValue::Zeros) => 56,
             Self::Special(SpecialValue::Nan) => 57,
             Self::Special(SpecialValue::Uninitialized) => 58,
-            Self::Special(SpecialValue::Value) | Self::Invalid => return MISSING,
+            Self::Special(_) | Self::Invalid => return MISSING,
         };
         MISSING | 1 << bit
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
-use b2nd_chunk::ErrorKind;
+use b2nd_chunk::{ErrorKind, decompress_to_vec};
 
 #[cfg(feature = "decompress")]
 use crate::error::Error;
@@ -74,8 +74,8 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
         return Ok(Cow::Borrowed(data));
     }
     let longest = longest_value(chunk);
-    if header.nbytes > longest {
-        let (nbytes, len) = (header.nbytes, chunk.len());
+    if header.nbytes() > longest {
+        let (nbytes, len) = (header.nbytes(), chunk.len());
         return Err(NotDecompressed::NotTried(format!(
             "the value has {nbytes} bytes, but a chunk of {len} bytes may expand to at most {longest}"
         )));
@@ -110,9 +110,7 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
 /// Decompresses a whole chunk. The caller must have compared its decompressed size with a limit.
 #[cfg(feature = "decompress")]
 fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
-    let mut data = zeroed(header.nbytes).map_err(|error| NotDecompressed::NotTried(error.to_string()))?;
-    let decompressed = b2nd_chunk::Decompressor::new().decompress_into(chunk, &mut data);
-    decompressed.map(|_| data).map_err(|error| NotDecompressed::new(error, error.to_string()))
+    decompress_to_vec(chunk, header.nbytes()).map_err(|error| NotDecompressed::new(error, error.to_string()))
 }
 
 #[cfg(not(feature = "decompress"))]

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::SpecialValue;
-use b2nd_chunk::header::{MAX_BLOCKSIZE, stored_header};
+use b2nd_chunk::internals::{MAX_BLOCKSIZE, stored_header};
 
 /// Makes an uncompressed chunk whose data is these bytes, in one block; `None` if there are more than [`MAX_BLOCKSIZE`]
 /// bytes.

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 
 use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::Codec;
-use b2nd_chunk::header::{INT32, PARTS};
+use b2nd_chunk::internals::{INT32, PARTS};
 use b2nd_serde::dump::{self, Row};
 
 use super::annotator::{Annotator, Receive, Stop, until_break};
@@ -51,13 +51,13 @@ pub(crate) fn all<R: ReadAt>(
     let (start, header) = (index.start(), *index.header());
     let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
     // If the index is a special chunk, it has no entries to show.
-    if write_index(&bytes, &header, start, end, receive).is_err() || header.special.is_some() {
+    if write_index(&bytes, &header, start, end, receive).is_err() || header.special().is_some() {
         return result;
     }
     // In a compressed index, no byte of the file stands for one particular entry, so the row of an entry has no
     // bytes.
-    let (kind, length) = if header.is_uncompressed { ("int64 le", ENTRY_LEN) } else { ("", 0) };
-    let before = if header.is_uncompressed { header.header_len } else { bytes.len() };
+    let (kind, length) = if header.is_uncompressed() { ("int64 le", ENTRY_LEN) } else { ("", 0) };
+    let before = if header.is_uncompressed() { header.header_len() } else { bytes.len() };
     let mut offset = start.saturating_add(before as u64);
     while let Some(entry) = chunks.next() {
         let entry = match entry {
@@ -119,14 +119,15 @@ const MAX_TABLE_SHOWN: usize = 256 * INT32;
 /// blocks. If the whole table is shown, the length of the chunk's dictionary is shown too. `bytes` begins with the
 /// chunk. Bytes after the chunk are never shown.
 fn length_shown(bytes: &[u8]) -> usize {
-    ChunkHeader::parse(bytes)
-        .map_or(ChunkHeader::MAX_LEN, |header| (header.header_len + parts_shown(&header)).min(header.cbytes))
+    ChunkHeader::parse(bytes).map_or(ChunkHeader::MAX_LEN, |header| {
+        (header.header_len() + parts_shown(&header)).min(header.cbytes())
+    })
 }
 
 /// The number of bytes of the table of blocks, plus the 4 bytes after the table that store the length of the
 /// dictionary, if the chunk has one.
 fn parts(header: &ChunkHeader) -> usize {
-    let dictionary = if header.has_table() && header.has_dictionary { INT32 } else { 0 };
+    let dictionary = if header.has_table() && header.has_dictionary() { INT32 } else { 0 };
     header.table_len().unwrap_or_default().saturating_add(dictionary)
 }
 
@@ -139,9 +140,9 @@ fn parts_shown(header: &ChunkHeader) -> usize {
 /// has fewer bytes than are to be shown, or if the whole table does not fit in the chunk (`cbytes`). Here the length of
 /// the dictionary counts as a part of the table.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
-    let is_shown = bytes.len() >= header.header_len + parts_shown(header);
-    let found = if is_shown { header.cbytes } else { bytes.len() };
-    let lacking = header.header_len.saturating_add(parts(header)).saturating_sub(found);
+    let is_shown = bytes.len() >= header.header_len() + parts_shown(header);
+    let found = if is_shown { header.cbytes() } else { bytes.len() };
+    let lacking = header.header_len().saturating_add(parts(header)).saturating_sub(found);
     (lacking > 0)
         .then(|| (bytes.len(), format!("the offsets of the blocks end {} early", counted(lacking, "byte"))))
 }
@@ -166,9 +167,10 @@ fn write_chunk(
         return rows.fault(&missing(entry).message());
     }
     match ChunkHeader::parse(shown) {
-        Some(mut header) => {
-            header.codec = header.codec.or(Some(codec));
-            Annotator::new(part(offset), rows, short_table(shown, &header)).run(|rows| rows.chunk(&header))
+        Some(header) => {
+            let codec = header.codec().or(Some(codec));
+            Annotator::new(part(offset), rows, short_table(shown, &header))
+                .run(|rows| rows.chunk(&header, codec))
         }
         None => rows.fault(&not_a_chunk(entry).message()),
     }
@@ -182,11 +184,12 @@ fn write_index(
     end: u64,
     receive: &mut Receive<'_>,
 ) -> fmt::Result {
-    let count = counted(header.nbytes / ENTRY_LEN, "chunk");
+    let count = counted(header.nbytes() / ENTRY_LEN, "chunk");
     let mut rows = dump::Annotator::new(bytes, receive).within(start, end);
     rows.value(0, "", "chunk index", &count)?;
     rows.depth += 1;
-    Annotator::new(part(start), rows, short_table(bytes, header)).run(|rows| rows.chunk(header))
+    Annotator::new(part(start), rows, short_table(bytes, header))
+        .run(|rows| rows.chunk(header, header.codec()))
 }
 
 /// The `Part` for a cursor over a chunk that begins at `start`. Its place and its code do not matter, because the
@@ -207,14 +210,15 @@ fn place(entry: &ChunkEntry) -> String {
 
 /// The stored size of the data of a chunk.
 pub(super) fn stored(header: &ChunkHeader) -> String {
-    counted(header.cbytes - header.header_len, "byte")
+    counted(header.cbytes() - header.header_len(), "byte")
 }
 
-/// Describes how the data of a chunk is stored, such as `uncompressed`.
-fn form(header: &ChunkHeader) -> String {
-    match (header.special, header.codec) {
+/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its header
+/// names none, of the frame.
+fn form(header: &ChunkHeader, codec: Option<Codec>) -> String {
+    match (header.special(), codec) {
         (Some(value), _) => value.name().into(),
-        _ if header.is_uncompressed => "uncompressed".into(),
+        _ if header.is_uncompressed() => "uncompressed".into(),
         (None, Some(codec)) => format!("{codec}, {}", if header.is_split() { "split" } else { "unsplit" }),
         (None, None) => "compressed".into(),
     }
@@ -222,14 +226,14 @@ fn form(header: &ChunkHeader) -> String {
 
 impl Annotator<'_, '_> {
     /// Shows the header of a chunk, the offsets of its blocks, and the length of its data.
-    fn chunk(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
-        self.chunk_header(header)?;
+    fn chunk(&mut self, header: &ChunkHeader, codec: Option<Codec>) -> Result<(), Stop> {
+        self.chunk_header(header, codec)?;
         let table = header.table_len().unwrap_or_default();
         let shown = table.min(MAX_TABLE_SHOWN);
-        let ends = format!("the chunk has {}", counted(header.cbytes, "byte"));
+        let ends = format!("the chunk has {}", counted(header.cbytes(), "byte"));
         for number in 0..shown / INT32 {
             let start = i32::from_le_bytes(self.cursor.array()?);
-            let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes);
+            let is_inside = usize::try_from(start).is_ok_and(|start| start < header.cbytes());
             let fault = (!is_inside).then_some(&ends as &dyn fmt::Display);
             let name = format!("block {number}");
             self.row_with("int32 le", &name, format_args!("byte {start} of the chunk"), fault)?;
@@ -237,33 +241,33 @@ impl Annotator<'_, '_> {
         if table > shown {
             self.note("blocks", &format_args!("{} more", (table - shown) / INT32))?;
         }
-        let mut before = header.header_len.saturating_add(parts(header));
-        if before > header.cbytes {
+        let mut before = header.header_len().saturating_add(parts(header));
+        if before > header.cbytes() {
             return Err(Stop::Fault);
         }
         let mut name = "data";
         if parts_shown(header) > shown {
             let length = i32::from_le_bytes(self.cursor.array()?);
-            let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes - before);
+            let inside = usize::try_from(length).ok().filter(|&length| length <= header.cbytes() - before);
             let fault = inside.is_none().then_some(&ends as &dyn fmt::Display);
             self.row_with("int32 le", "dictionary", format_args!("{length} bytes"), fault)?;
             before += inside.unwrap_or_default();
         } else if parts(header) > table {
             name = "dictionary and data";
         }
-        Ok(self.note(name, &counted(header.cbytes - before, "byte"))?)
+        Ok(self.note(name, &counted(header.cbytes() - before, "byte"))?)
     }
 
-    /// Shows the header of a chunk.
-    pub(super) fn chunk_header(&mut self, header: &ChunkHeader) -> Result<(), Stop> {
-        for &(name, _, len) in PARTS.iter().filter(|&&(_, offset, _)| offset < header.header_len) {
+    /// Shows the header of a chunk. `codec` is that of [`form`].
+    pub(super) fn chunk_header(&mut self, header: &ChunkHeader, codec: Option<Codec>) -> Result<(), Stop> {
+        for &(name, _, len) in PARTS.iter().filter(|&&(_, offset, _)| offset < header.header_len()) {
             let bytes = self.cursor.take(len)?;
             let number = bytes.first_chunk().copied().map(i32::from_le_bytes);
             let first = bytes.first().copied().unwrap_or_default();
             let (kind, value) = match (name, number) {
-                ("flags", _) => ("", form(header)),
+                ("flags", _) => ("", form(header, codec)),
                 ("nbytes" | "blocksize" | "cbytes", Some(number)) => ("int32 le", number.to_string()),
-                ("block_flags", _) if header.has_variable_blocks => ("", "blocks of any size".into()),
+                ("block_flags", _) if header.has_variable_blocks() => ("", "blocks of any size".into()),
                 ("more_flags", _) => ("", more_flags(header, first)),
                 _ => ("", filter_part(name, bytes)),
             };
@@ -275,7 +279,7 @@ impl Annotator<'_, '_> {
 
 /// The meaning of the last byte of a chunk header.
 fn more_flags(header: &ChunkHeader, byte: u8) -> String {
-    match (header.special, header.has_dictionary) {
+    match (header.special(), header.has_dictionary()) {
         (Some(value), _) => value.name().into(),
         (None, true) => "dictionary".into(),
         (None, false) => byte.to_string(),

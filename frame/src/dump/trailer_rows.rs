@@ -74,10 +74,10 @@ impl Annotator<'_, '_> {
     /// Shows the content of a vlmetalayer. It should be a chunk; if not, only its bytes are shown.
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
-        if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len()) {
+        if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes() == content.len()) {
             // The cursor is already behind the content. It is moved back, to show the chunk header value by value.
             self.cursor = self.cursor.at(self.rows.shown());
-            self.chunk_header(&header)?;
+            self.chunk_header(&header, header.codec())?;
             self.note("data", &stored(&header))?;
             if header.stored(content).is_some() {
                 self.inside(|rows| rows.values(end))?;

@@ -57,7 +57,7 @@ impl OldChunks {
             if new.is_some() && record.is_some() {
                 continue;
             }
-            let len = chunks.header(&entry)?.map_or(0, |header| header.cbytes as u64);
+            let len = chunks.header(&entry)?.map_or(0, |header| header.cbytes() as u64);
             match new {
                 Some(_) => old.kept_nbytes = old.kept_nbytes.saturating_add(len),
                 None => old.gone.push((place, len)),

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use b2nd_chunk::{CParams, Compressor, Decompressor};
+use b2nd_chunk::{CParams, Compressor, ErrorKind, decompress_to_vec};
 
-use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 
 /// The decompressed chunks that are kept have at most this number of bytes together, or are a single longer one.
@@ -73,10 +72,10 @@ impl PendingChunks {
             None => Ok(None),
             Some(PendingChunk::Open { items, .. }) => Ok(Some(items.clone())),
             Some(PendingChunk::Compressed(chunk)) => {
-                let mut items = zeroed(nbytes)?;
-                let decompressed = Decompressor::new().decompress_into(chunk, &mut items);
-                decompressed.map_err(Error::unsupported)?;
-                Ok(Some(items))
+                decompress_to_vec(chunk, nbytes).map(Some).map_err(|error| match error.kind() {
+                    ErrorKind::NoMemory => Error::too_large(error),
+                    _ => Error::unsupported(error),
+                })
             }
         }
     }

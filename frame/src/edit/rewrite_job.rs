@@ -296,7 +296,7 @@ fn move_chunks<R: ReadAt>(
             }
             continue;
         };
-        let len = chunk.cbytes as u64;
+        let len = chunk.cbytes() as u64;
         let put = output.put(|out| {
             let mut copied = 0;
             while copied < len {

@@ -179,7 +179,7 @@ fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64)
                 // The place is a file number in a sparse frame, and an offset in a contiguous frame.
                 let place = if is_sparse { files } else { cbytes };
                 files += 1;
-                cbytes = cbytes.saturating_add(header.cbytes as u64);
+                cbytes = cbytes.saturating_add(header.cbytes() as u64);
                 EntryValue::Stored(place)
             }
         };

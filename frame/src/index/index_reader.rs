@@ -4,10 +4,10 @@ use core::fmt;
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::Decompressor;
-use b2nd_chunk::header as chunk_header;
-use b2nd_chunk::{ChunkHeader, SpecialValue};
+use b2nd_chunk::internals;
+use b2nd_chunk::{CheckedHeader, ChunkHeader, SpecialValue};
 
-use crate::chunk::chunk_rules::check_support;
+use crate::chunk::chunk_rules::{check_support, rule};
 use crate::chunk::entry::{ChunkEntry, ENTRY_LEN, index_start};
 #[cfg(feature = "decompress")]
 use crate::chunk::expansion::zeroed;
@@ -42,7 +42,7 @@ enum Form {
     Uncompressed,
     /// All entries have this value.
     Repeated([u8; ENTRY_LEN]),
-    Blocks,
+    Blocks(CheckedHeader),
 }
 
 impl Index {
@@ -64,22 +64,22 @@ impl Index {
         }
         let start = index_start(frame);
         // Keep only the first bytes. The entries are read a page at a time, when they are needed.
-        bytes.truncate(header.cbytes.min(Self::START_LEN));
-        let form = match header.special {
+        bytes.truncate(header.cbytes().min(Self::START_LEN));
+        let form = match header.special() {
             // All entries are 0, so each chunk begins right after the header of the frame. In a frame with one chunk,
             // this is valid. In a frame with more chunks, a check of the index reports that two chunks have the same
             // offset.
             Some(SpecialValue::Zeros) => Form::Repeated([0; ENTRY_LEN]),
             Some(SpecialValue::Value) => {
-                let value = bytes.get(header.header_len..).unwrap_or_default();
-                let length = header.cbytes - header.header_len;
+                let value = bytes.get(header.header_len()..).unwrap_or_default();
+                let length = header.cbytes() - header.header_len();
                 let wrong = || damaged(start, &format_args!("it repeats a value of {length} bytes, not 8"));
                 let value = value.try_into().ok().filter(|_| length == ENTRY_LEN);
                 Form::Repeated(value.ok_or_else(wrong)?)
             }
             Some(special) => return Err(damaged(start, &format_args!("its entries are {}", special.name()))),
-            None if header.is_uncompressed => {
-                let (nbytes, room) = (header.nbytes, header.cbytes - header.header_len);
+            None if header.is_uncompressed() => {
+                let (nbytes, room) = (header.nbytes(), header.cbytes() - header.header_len());
                 if nbytes != room {
                     return Err(damaged(
                         start,
@@ -88,10 +88,7 @@ impl Index {
                 }
                 Form::Uncompressed
             }
-            None => {
-                check_blocks(&header)?;
-                Form::Blocks
-            }
+            None => Form::Blocks(check_blocks(&header, start)?),
         };
         Ok(Self { start, bytes, header, form })
     }
@@ -125,7 +122,7 @@ impl Index {
 
     /// The number of entries.
     pub(crate) fn len(&self) -> u64 {
-        (self.header.nbytes / ENTRY_LEN) as u64
+        (self.header.nbytes() / ENTRY_LEN) as u64
     }
 
     /// Whether the index stores one value for all entries, instead of an entry for each chunk.
@@ -137,7 +134,7 @@ impl Index {
     pub(crate) fn page_len(&self) -> u64 {
         let bytes = match self.form {
             Form::Uncompressed | Form::Repeated(_) => PAGE_LEN,
-            Form::Blocks => self.header.blocksize,
+            Form::Blocks(header) => header.blocksize(),
         };
         (bytes / ENTRY_LEN) as u64
     }
@@ -156,10 +153,10 @@ impl Index {
             Form::Repeated(value) => value.repeat(usize::try_from(entries).unwrap_or_default()),
             Form::Uncompressed => {
                 let at =
-                    (self.header.header_len as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
+                    (self.header.header_len() as u64).saturating_add(first.saturating_mul(ENTRY_LEN as u64));
                 read(self.start.saturating_add(at), length)?
             }
-            Form::Blocks => self.block(number, length, read)?,
+            Form::Blocks(header) => self.block(&header, number, length, read)?,
         };
         match bytes.len() as u64 {
             found if found == length => Ok(bytes),
@@ -173,16 +170,16 @@ impl Index {
     /// Reads and decompresses block `number` of a compressed index. The block has `length` bytes of entries.
     fn block<E: From<Error>>(
         &self,
+        header: &CheckedHeader,
         number: u64,
         length: u64,
         mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
-        const INT32: u64 = chunk_header::INT32 as u64;
-        let header = &self.header;
-        let at = (header.header_len as u64).saturating_add(number.saturating_mul(INT32));
+        const INT32: u64 = internals::INT32 as u64;
+        let at = (header.header_len() as u64).saturating_add(number.saturating_mul(INT32));
         let start = read(self.start.saturating_add(at), INT32)?;
         let start = start.first_chunk().and_then(|&start| u64::try_from(i32::from_le_bytes(start)).ok());
-        let left = start.and_then(|start| (header.cbytes as u64).checked_sub(start));
+        let left = start.and_then(|start| (header.cbytes() as u64).checked_sub(start));
         let (Some(start), Some(left)) = (start, left) else {
             return Err(damaged(self.start, &format_args!("block {number} begins outside of it")).into());
         };
@@ -198,7 +195,7 @@ impl Index {
 
 #[cfg(feature = "decompress")]
 fn decompressed_block(
-    header: &ChunkHeader,
+    header: &CheckedHeader,
     number: u64,
     block: &[u8],
     length: usize,
@@ -210,7 +207,7 @@ fn decompressed_block(
 }
 
 #[cfg(not(feature = "decompress"))]
-fn decompressed_block(_: &ChunkHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, NotDecompressed> {
+fn decompressed_block(_: &CheckedHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, NotDecompressed> {
     // Never called, because `check_blocks` refuses a compressed index in a build without `decompress`.
     Err(NotDecompressed::NotTried("it is compressed".into()))
 }
@@ -225,13 +222,14 @@ fn unread(why: &dyn fmt::Display) -> String {
 }
 
 /// Refuses a compressed index that this build cannot read page by page, even if the index is well-formed.
-fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
+fn check_blocks(header: &ChunkHeader, start: u64) -> Result<CheckedHeader, Error> {
+    rule(header.check()).map_err(|why| damaged(start, &format_args!("it {why}")))?;
     let unread = |why: String| unread(&format_args!("it {why}"));
-    check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
+    let header = check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
     if header.needs_other_blocks() {
         return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
     }
-    let (nbytes, cbytes, length) = (header.nbytes, header.cbytes, header.blocksize);
+    let (nbytes, cbytes, length) = (header.nbytes(), header.cbytes(), header.blocksize());
     let longest = max_data(cbytes);
     if nbytes > longest {
         return Err(Error::too_large(unread(format!(
@@ -243,5 +241,5 @@ fn check_blocks(header: &ChunkHeader) -> Result<(), Error> {
             "has blocks of {length} bytes, but must have a multiple of {ENTRY_LEN} up to {MAX_BLOCK_LEN}"
         ))));
     }
-    Ok(())
+    Ok(header)
 }

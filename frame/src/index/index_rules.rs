@@ -1,7 +1,7 @@
 //! The rules of the chunk index: its place, its header and its entries.
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::typesize_byte;
+use b2nd_chunk::internals::typesize_byte;
 use b2nd_serde::Geometry;
 
 use crate::chunk::chunk_rules::{ChunkRules, check_dictionary, check_flags};
@@ -26,7 +26,7 @@ pub(crate) fn about(code: FindingCode, header: &Header) -> Finding {
 /// index should begin. The index must end at the offset `end` or before.
 pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<ChunkHeader, Finding> {
     let left = end.saturating_sub(index_start(header));
-    let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes as u64 <= left) else {
+    let Some(index) = ChunkHeader::parse(bytes).filter(|index| index.cbytes() as u64 <= left) else {
         let text = match left {
             0 => "no bytes are left for the chunk index, which should begin here".into(),
             _ => format!("the chunk index should begin here, in at most {left} bytes"),
@@ -35,9 +35,9 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
     };
     // If chunks have different sizes, only the index records the number of chunks, so there is no second number to
     // compare it with.
-    let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes as u64);
+    let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes() as u64);
     if let Some(nchunks) = header.nchunks().filter(is_other) {
-        let (found, rest) = (index.nbytes / ENTRY_LEN, index.nbytes % ENTRY_LEN);
+        let (found, rest) = (index.nbytes() / ENTRY_LEN, index.nbytes() % ENTRY_LEN);
         let rest = if rest == 0 { String::new() } else { format!(" and {}", counted(rest, "byte")) };
         let chunks = counted(found, "chunk");
         let text = format!("the chunk index has {chunks}{rest}, but nbytes and chunksize give {nchunks}");
@@ -55,7 +55,7 @@ pub(crate) fn index_flags(index: &ChunkHeader, header: &Header) -> Option<Findin
 
 /// Checks that C-Blosc2 can read a chunk index with this header.
 fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
-    let ChunkHeader { header_len, blocksize, .. } = *index;
+    let (header_len, blocksize) = (index.header_len(), index.blocksize());
     let rules =
         ChunkRules { typesize: Some(typesize_byte(ENTRY_LEN)), may_be_short: true, ..ChunkRules::default() };
     if header_len != ChunkHeader::MAX_LEN {
@@ -66,19 +66,19 @@ fn check_index_flags(index: &ChunkHeader) -> Result<(), String> {
     }
     rules.check_sizes(index, None, u64::MAX)?;
     check_flags(index)?;
-    if index.has_variable_blocks {
+    if index.has_variable_blocks() {
         return Err("has blocks of different sizes, but must have one size".into());
     }
     check_dictionary(index)?;
     // The block size must be a multiple of 8 if there is more than one block. If the block size exceeds the size of the
     // data, C-Blosc2 reads the data as one block.
-    if !index.is_uncompressed && blocksize < index.nbytes && blocksize % ENTRY_LEN != 0 {
+    if !index.is_uncompressed() && blocksize < index.nbytes() && blocksize % ENTRY_LEN != 0 {
         return Err(format!("has blocks of {blocksize} bytes, but must have a multiple of {ENTRY_LEN}"));
     }
-    if index.has_table() && index.codec.is_none() {
+    if index.has_table() && index.codec().is_none() {
         return Err("has a codec that no version of C-Blosc2 knows".into());
     }
-    let plugin = index.filters.iter().find(|filter| filter.is_plugin()).filter(|_| index.has_table());
+    let plugin = index.filters().into_iter().find(|filter| filter.is_plugin()).filter(|_| index.has_table());
     match plugin {
         Some(filter) => Err(format!("has {filter}, but must have none or a filter of C-Blosc2 itself")),
         None => Ok(()),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
 use std::io::{self, ErrorKind, Write};
 
-use b2nd_chunk::header::stored_header;
+use b2nd_chunk::internals::stored_header;
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::chunk::entry::{ENTRY_LEN, EntryValue, MISSING};

@@ -1,8 +1,8 @@
 //! Reads the table of blocks of a chunk.
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::blocks::{BlockTable, block_starts, stream_len};
-use b2nd_chunk::header::INT32;
+use b2nd_chunk::internals::INT32;
+use b2nd_chunk::internals::{BlockTable, block_starts, stream_len};
 
 use crate::chunk::chunk_rules::rule;
 use crate::chunk::entry::ChunkEntry;
@@ -24,8 +24,8 @@ pub(crate) fn check_stored_table<R: ReadAt>(
     header: &ChunkHeader,
     first: &[u8],
 ) -> Result<Result<(), String>, Error> {
-    let after = (header.header_len + header.table_len().unwrap_or_default()) as u64;
-    let dictionary = if header.has_dictionary { chunks.bytes(entry, after, INT32 as u64)? } else { None };
+    let after = (header.header_len() + header.table_len().unwrap_or_default()) as u64;
+    let dictionary = if header.has_dictionary() { chunks.bytes(entry, after, INT32 as u64)? } else { None };
     let mut table = BlockTable::new(header, &dictionary.map(|read| read.bytes).unwrap_or_default());
     if header.has_table() {
         each_piece(chunks, entry, header, first, |piece| table.extend(piece))?;
@@ -42,7 +42,7 @@ pub(crate) fn streams_end<R: ReadAt>(
     header: &ChunkHeader,
     first: &[u8],
 ) -> Result<Option<u64>, Error> {
-    if !header.has_table() || header.has_variable_blocks || header.nbytes == 0 {
+    if !header.has_table() || header.has_variable_blocks() || header.nbytes() == 0 {
         return Ok(None);
     }
     let (mut last, mut number) = ((0, 0), 0);
@@ -55,8 +55,8 @@ pub(crate) fn streams_end<R: ReadAt>(
     let (start, number) = last;
     // `number` is the block that is stored last in the chunk. It need not be the last block of the data, because
     // writers can store the blocks in any order. Only the last block of the data can be shorter than `blocksize`.
-    let before = header.blocksize.saturating_mul(number);
-    let length = header.nbytes.saturating_sub(before).min(header.blocksize);
+    let before = header.blocksize().saturating_mul(number);
+    let length = header.nbytes().saturating_sub(before).min(header.blocksize());
     let Ok(mut end) = u64::try_from(start) else { return Ok(None) };
     for _ in 0..header.nstreams(length) {
         let known = usize::try_from(end).ok().and_then(|end| first.get(end..)?.first_chunk().copied());
@@ -81,9 +81,9 @@ fn each_piece<R: ReadAt>(
     mut receive: impl FnMut(&[u8]),
 ) -> Result<(), Error> {
     let length = header.table_len().unwrap_or_default() as u64;
-    let start = header.header_len as u64;
+    let start = header.header_len() as u64;
     let at_hand =
-        usize::try_from(length).ok().and_then(|length| first.get(header.header_len..)?.get(..length));
+        usize::try_from(length).ok().and_then(|length| first.get(header.header_len()..)?.get(..length));
     if let Some(table) = at_hand {
         receive(table);
         return Ok(());

@@ -27,7 +27,7 @@ use crate::spans::gaps;
 /// // A `for` loop would borrow `chunks`, but the call of `header` also needs `chunks`. So this is a `while` loop.
 /// while let Some(entry) = chunks.next().transpose()? {
 ///     if let Some(header) = chunks.header(&entry)? {
-///         println!("chunk {}: {} bytes", entry.number, header.cbytes);
+///         println!("chunk {}: {} bytes", entry.number, header.cbytes());
 ///     }
 /// }
 /// # Ok::<(), b2nd_frame::Error>(())
@@ -134,7 +134,7 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     let is_repeated = chunks.is_repeated();
     while let Some(entry) = chunks.next().transpose()? {
         if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
-            spans.push(start..start.saturating_add(header.cbytes as u64));
+            spans.push(start..start.saturating_add(header.cbytes() as u64));
         }
         if is_repeated {
             break;
@@ -288,7 +288,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     /// let mut chunks = frame.chunks()?;
     /// while let Some(entry) = chunks.next().transpose()? {
     ///     let header = chunks.header(&entry)?.expect("a stored chunk");
-    ///     assert_eq!(header.special, Some(SpecialValue::Value));
+    ///     assert_eq!(header.special(), Some(SpecialValue::Value));
     /// }
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
@@ -325,7 +325,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     /// let frame = Frame::read_at(file, 0)?;
     /// let mut chunks = frame.chunks()?;
     /// let second = chunks.get(1)?.expect("a chunk");
-    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes, 1073741888);
+    /// assert_eq!(chunks.header(&second)?.expect("a stored chunk").cbytes(), 1073741888);
     /// let error = chunks.checked_header(&second).unwrap_err();
     /// let finding = error.finding().expect("what is wrong");
     /// assert_eq!(finding.message(), "chunk 1 has 1073741888 bytes, but at most 192 are left for it");
@@ -376,7 +376,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn compressed(&mut self, entry: &ChunkEntry) -> Result<Option<Vec<u8>>, Error> {
-        let Some(ChunkHeader { cbytes, .. }) = self.checked_header(entry)? else { return Ok(None) };
+        let Some(header) = self.checked_header(entry)? else { return Ok(None) };
+        let cbytes = header.cbytes();
         let chunk = self.range(entry, 0..cbytes, cbytes).map(Some);
         self.or_changing(chunk)
     }

@@ -1,6 +1,6 @@
 //! Chunks, decompressed.
 
-use b2nd_chunk::{ChunkHeader, Decompressor};
+use b2nd_chunk::{Chunk, Decompressor};
 
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{repeated, zeroed};
@@ -8,9 +8,7 @@ use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
 
-use crate::chunk::chunk_rules::{
-    check_support, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place,
-};
+use crate::chunk::chunk_rules::{not_decompressed, unread, wrong_place};
 use crate::source::ReadAt;
 
 impl<R: ReadAt> Chunks<'_, R> {
@@ -61,17 +59,14 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// The data of a stored chunk.
     fn decompressed_bytes(&mut self, entry: &ChunkEntry) -> Result<Vec<u8>, Error> {
         let chunk = self.compressed(entry)?.unwrap_or_default();
-        let header = ChunkHeader::parse(&chunk).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
-        rule(header.check_table(&chunk)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        if header.special.is_some() {
-            return repeated(chunk.get(header.header_len..).unwrap_or_default(), header.nbytes);
+        let failed = |error| not_decompressed(entry, &error);
+        let parsed = Chunk::parse(&chunk).map_err(failed)?;
+        let header = parsed.header();
+        if header.special().is_some() {
+            return repeated(chunk.get(header.header_len()..).unwrap_or_default(), header.nbytes());
         }
-        if header.has_table() {
-            check_support(&header).map_err(|why| unread(entry, &why))?;
-        }
-        let mut data = zeroed(header.nbytes)?;
-        let decompressed = Decompressor::new().decompress_into(&chunk, &mut data);
-        decompressed.map_err(|error| not_decompressed(entry, &error))?;
+        let mut data = zeroed(header.nbytes())?;
+        Decompressor::new().decompress_into(&parsed, &mut data).map_err(failed)?;
         Ok(data)
     }
 }

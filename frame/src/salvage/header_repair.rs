@@ -10,7 +10,7 @@ use b2nd_serde::{MAX_NDIM, Meta, Shapes, take_from_slice, to_vec};
 use memchr::memmem;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::VERSIONS;
+use b2nd_chunk::internals::VERSIONS;
 
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::{FindingCode, Remedy, Severity};
@@ -655,7 +655,7 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
 /// Whether there is a chunk header at `at`, with a version that C-Blosc2 has written to frames.
 pub(super) fn begins_chunk(prefix: &[u8], at: usize) -> bool {
     let header = prefix.get(at..).and_then(ChunkHeader::parse);
-    header.is_some_and(|header| VERSIONS.contains(&header.version))
+    header.is_some_and(|header| VERSIONS.contains(&header.version()))
 }
 
 /// A function that reads an array's metalayer: `read_array`, `restore_array` or `read_any_array`.

@@ -169,7 +169,7 @@ impl HeaderScan {
             // frame has for chunks. The limit is twice this number. With a lower limit, one chunk with a damaged length
             // could use up the limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
-            let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes);
+            let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes());
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
                 // Two chunks must not have the same file. To save memory, the file number of a chunk is compared only
                 // with the previous file number, and must be higher. The file numbers rise if the chunks were stored in
@@ -204,7 +204,7 @@ impl HeaderScan {
 /// the length. So two chunks overlap only if they have the same file.
 fn span(entry: &ChunkEntry, header: &ChunkHeader) -> Option<ChunkSpan> {
     let (start, len) = match entry.place {
-        ChunkPlace::Frame(start) => (start, header.cbytes as u64),
+        ChunkPlace::Frame(start) => (start, header.cbytes() as u64),
         ChunkPlace::File(number) => (number, 1),
         ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => return None,
     };
@@ -235,7 +235,7 @@ fn wrong_lengths<R: ReadAt>(
         // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
         let Ok(Some(first)) = chunks.bytes(&entry, 0, CHUNK_START_LEN) else { continue };
         let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
-        let table = header.header_len + header.table_len().unwrap_or_default();
+        let table = header.header_len() + header.table_len().unwrap_or_default();
         let Some(rest) = left.checked_sub(table as u64) else { break };
         left = rest;
         let last = streams_end(&mut chunks, &entry, &header, &first.bytes).unwrap_or_default();
@@ -261,11 +261,11 @@ fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
     // Some chunks do not show the filters of the frame. These are chunks without compressed blocks, with a header of
     // Blosc 1, or with damaged filters.
-    let is_blosc1 = header.header_len < ChunkHeader::MAX_LEN;
+    let is_blosc1 = header.header_len() < ChunkHeader::MAX_LEN;
     if !header.has_table() || is_blosc1 || header.unknown_filter().is_some() {
         return;
     }
-    let filters: Vec<Filter> = header.filters.iter().filter(|filter| filter.id != 0).copied().collect();
+    let filters: Vec<Filter> = header.filters().iter().filter(|filter| filter.id != 0).copied().collect();
     if let Some((_, count)) = pipelines.iter_mut().find(|(known, _)| *known == filters) {
         *count += 1;
     } else if pipelines.len() < MAX_PIPELINES {

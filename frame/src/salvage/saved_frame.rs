@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::header::{HeaderSize, clear_false_dictionary, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -100,12 +100,12 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let header = header.ok_or_else(|| "its first bytes are not the header of a chunk".to_owned())?;
         self.scan.rules.check(&header, self.entry.nbytes, first.room).map_err(it)?;
         check_stored_table(self.chunks, self.entry, &header, &first.bytes)?.map_err(it)?;
-        let with_next = (header.cbytes + ChunkHeader::MAX_LEN) as u64;
+        let with_next = (header.cbytes() + ChunkHeader::MAX_LEN) as u64;
         let mut bytes = match self.chunks.bytes(self.entry, 0, with_next)? {
-            Some(chunk) if chunk.bytes.len() >= header.cbytes => chunk.bytes,
+            Some(chunk) if chunk.bytes.len() >= header.cbytes() => chunk.bytes,
             _ => return Err("its file has become shorter".to_owned().into()),
         };
-        let (at, after) = (self.chunks.offset_in_file(self.entry), bytes.split_off(header.cbytes));
+        let (at, after) = (self.chunks.offset_in_file(self.entry), bytes.split_off(header.cbytes()));
         if chunk_data::ends_in_zeros(&bytes, &after, at) {
             return Err(it(ENDS_IN_ZEROS.into()).into());
         }
@@ -115,7 +115,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = chunk_data::check_methods(&header);
-            match checked.and_then(|()| chunk_data::check(&header, &bytes, at)) {
+            match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
                 Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
                 Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
@@ -158,7 +158,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         rules.other_filters(&header)?;
         let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
         let mut candidates = (0..)
-            .zip(&header.filters)
+            .zip(header.filters())
             .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
         candidates.find_map(|(at, old, id)| {
             let mut bytes = first.to_vec();
@@ -179,27 +179,28 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
         // The other sizes must be right, because they determine the length of the table of blocks, which is read below.
         let is_known = |header: &ChunkHeader| {
-            self.scan.rules.blocksize == Some(header.blocksize)
-                && self.entry.nbytes == Some(header.nbytes as u64)
+            self.scan.rules.blocksize == Some(header.blocksize())
+                && self.entry.nbytes == Some(header.nbytes() as u64)
         };
         let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
-        let is_room = |length: usize| header.header_len as u64 + length as u64 <= first.room;
+        let is_room = |length: usize| header.header_len() as u64 + length as u64 <= first.room;
         if header.table_len().is_some_and(is_room) && header.has_table() {
             let end = streams_end(self.chunks, self.entry, &header, &bytes)?;
             return Ok(end.and_then(|end| usize::try_from(end).ok()));
         }
         // An uncompressed chunk cannot be verified by decompression. So its size is restored only if the chunk then
         // ends where the next chunk begins.
-        let cbytes = header.is_uncompressed.then(|| header.header_len.checked_add(header.nbytes)).flatten();
+        let cbytes =
+            header.is_uncompressed().then(|| header.header_len().checked_add(header.nbytes())).flatten();
         Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
     }
 }
 
 /// The reason why a chunk may differ from the written data, even if it can be decompressed.
 fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
-    let version = header.version;
+    let version = header.version();
     if let Some(filters) = rules.other_filters(header) {
-        let usual = rules.filters.as_ref().map(|filters| list(filters.iter())).unwrap_or_default();
+        let usual = rules.filters.as_ref().map(|filters| list(filters.iter().copied())).unwrap_or_default();
         return Some(format!("it has {filters}, but the frame has {usual}"));
     }
     if header.has_unknown_flags() {

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::{clear_false_dictionary, typesize_byte};
+use b2nd_chunk::internals::{clear_false_dictionary, typesize_byte};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
@@ -133,7 +133,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     // checked: even if this length is wrong, the entry leads to a chunk, so the entry is right.
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.open_chunks().ok()?;
-    let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes as u64);
+    let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
     let mut places = BTreeSet::new();
     // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
@@ -261,7 +261,7 @@ struct IntactChunk {
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<IntactChunk, String> {
     let mut first = None;
     for content in contents {
-        let chunk = ChunkHeader::parse(content).filter(|header| header.cbytes == content.len());
+        let chunk = ChunkHeader::parse(content).filter(|header| header.cbytes() == content.len());
         let why = match left.checked_sub(content.len()) {
             _ if chunk.is_none() => "its chunk has another length than its header says".into(),
             None => "it shares bytes with other vlmetalayers".into(),
@@ -289,11 +289,11 @@ fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     check_in_trailer(&header, chunk)?;
     // The shuffle filter orders bytes by the type size. If the type size is damaged, the decompressed bytes are in
     // another order, and can be valid MessagePack too. So only the type sizes that writers use are accepted.
-    let is_usual = header.is_uncompressed || TYPESIZES.contains(&header.typesize);
+    let is_usual = header.is_uncompressed() || TYPESIZES.contains(&header.typesize());
     if !is_usual || header.has_unknown_flags() {
         return Err("has the header of another kind of chunk".into());
     }
-    if header.filters.iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
+    if header.filters().iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Err("has filters that no writer uses for a vlmetalayer".into());
     }
     match expansion::value(header, chunk) {
@@ -471,8 +471,8 @@ fn other_count<R: ReadAt>(
         let start = header_len.saturating_add(if header.is_sparse { 0 } else { cbytes });
         let index = ChunkHeader::parse(&file.read(start, ChunkHeader::MAX_LEN as u64)?);
         let is_index = |index: ChunkHeader| {
-            usize::from(index.typesize) == ENTRY_LEN
-                && stated.checked_mul(ENTRY_LEN as u64) == Some(index.nbytes as u64)
+            usize::from(index.typesize()) == ENTRY_LEN
+                && stated.checked_mul(ENTRY_LEN as u64) == Some(index.nbytes() as u64)
         };
         if index.is_some_and(is_index) {
             return Ok(Some(stated));

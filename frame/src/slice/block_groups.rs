@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::blocks::block_starts;
+use b2nd_chunk::internals::block_starts;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{check_support, damaged, rule, unread, wrong};
+use crate::chunk::chunk_rules::damaged;
 use crate::chunk::entry::ChunkEntry;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
@@ -25,38 +25,35 @@ const TASK_LEN: usize = 1 << 20;
 /// The number of bytes from the start of a chunk that must be known before its blocks can be read. An uncompressed
 /// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if
 /// it is constant, or if its blocks cannot be decompressed one by one.
-pub(super) fn start_len(entry: &ChunkEntry, header: &ChunkHeader) -> Result<usize, Error> {
-    if header.special.is_some() {
-        return Ok(header.cbytes);
+pub(super) fn start_len(header: &CheckedHeader) -> usize {
+    if header.special().is_some() || needs_whole(header) {
+        return header.cbytes();
     }
-    if header.is_uncompressed {
-        return Ok(header.header_len);
-    }
-    check_support(header).map_err(|why| unread(entry, &why))?;
-    if header.needs_other_blocks() {
-        return Ok(header.cbytes);
-    }
-    Ok(header.header_len + header.table_len().unwrap_or_default())
+    header.header_len() + header.table_len().unwrap_or_default()
+}
+
+/// Whether the blocks of a compressed chunk cannot be decompressed one by one.
+pub(super) fn needs_whole(header: &CheckedHeader) -> bool {
+    header.has_table() && header.needs_other_blocks()
 }
 
 /// The needed blocks of a chunk, in the order of the file, in groups. One read covers all blocks of a group. `start`
-/// has the first bytes of the chunk.
+/// has the first bytes of the chunk, with a table of blocks that was checked.
 pub(super) fn groups(
     entry: &ChunkEntry,
     header: &ChunkHeader,
     start: &[u8],
     chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
-    if header.is_uncompressed {
+    if header.is_uncompressed() {
         // There is no table of blocks: the blocks follow the header one after another.
         let blocks = chunk.blocks(header).map(|(index, number)| {
-            let start = header.header_len + number * header.blocksize;
+            let start = header.header_len() + number * header.blocksize();
             let length = header.block_len(number).unwrap_or_default();
             StoredBlock { index, number, range: start..start + length }
         });
         return Ok(grouped(header, blocks));
     }
-    rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(entry, &why)))?;
     let blocks = located(header, start, chunk).map_err(|why| Error::malformed(damaged(entry, &why)))?;
     Ok(grouped(header, blocks.into_iter()))
 }
@@ -77,7 +74,7 @@ fn located(
     table: &[u8],
     chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<StoredBlock>, String> {
-    let table = table.get(header.header_len..).unwrap_or_default();
+    let table = table.get(header.header_len()..).unwrap_or_default();
     let starts: Vec<_> =
         block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
     let mut sorted = starts.clone();
@@ -85,12 +82,12 @@ fn located(
     if let Some(start) = first_repeated(&sorted) {
         return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
     }
-    let longest = header.longest_block(header.blocksize);
+    let longest = header.longest_block(header.blocksize());
     let mut blocks: Vec<_> = chunk
         .blocks(header)
         .filter_map(|(index, number)| {
             let start = *starts.get(number)?;
-            let next = next_start(&sorted, start).unwrap_or(header.cbytes);
+            let next = next_start(&sorted, start).unwrap_or(header.cbytes());
             let end = start.saturating_add(longest).min(next);
             Some(StoredBlock { index, number, range: start..end })
         })
@@ -115,6 +112,6 @@ fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> V
 fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
     let Range { start, end } = extent(group);
     let stored = block.range.end.saturating_sub(start);
-    let data = (group.len() + 1).saturating_mul(header.blocksize);
+    let data = (group.len() + 1).saturating_mul(header.blocksize());
     block.range.start.saturating_sub(end) <= MAX_GAP && stored.max(data) <= TASK_LEN
 }

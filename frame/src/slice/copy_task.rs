@@ -3,8 +3,8 @@
 
 use core::ops::Range;
 
-use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::INT32;
+use b2nd_chunk::internals::INT32;
+use b2nd_chunk::{CheckedHeader, Chunk};
 
 use crate::chunk::chunk_rules::{not_decompressed, unread};
 use crate::chunk::entry::ChunkEntry;
@@ -32,9 +32,9 @@ pub(super) enum TaskData {
     /// All items of the chunk have this value.
     Value(Vec<u8>),
     /// Blocks that can be decompressed one by one.
-    Blocks { header: ChunkHeader, list: Vec<StoredBlock>, bytes: Window },
+    Blocks { header: CheckedHeader, list: Vec<StoredBlock>, bytes: Window },
     /// A whole chunk, because its blocks cannot be decompressed one by one.
-    Whole { header: ChunkHeader, bytes: Window },
+    Whole { header: CheckedHeader, bytes: Window },
 }
 
 /// The place of a block in its chunk.
@@ -74,18 +74,19 @@ impl CopyTask {
     fn whole(
         &self,
         chunk: &SelectedChunk<'_>,
-        header: &ChunkHeader,
+        header: &CheckedHeader,
         bytes: &Window,
         target: &SharedSlice<'_>,
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
-        self.bound(header.nbytes, header.cbytes, target)?;
-        let stored = bytes.get(0..header.cbytes).ok_or_else(|| self.misfit())?;
-        let mut data = zeroed(header.nbytes)?;
-        scratch.longest = scratch.longest.max(header.nbytes);
+        let stored = bytes.get(0..header.cbytes()).ok_or_else(|| self.misfit())?;
+        let stored = Chunk::parse(stored).map_err(|error| not_decompressed(&self.entry, &error))?;
+        self.bound(header.nbytes(), header.cbytes(), target)?;
+        let mut data = zeroed(header.nbytes())?;
+        scratch.longest = scratch.longest.max(header.nbytes());
         scratch
             .decompressor
-            .decompress_into(stored, &mut data)
+            .decompress_into(&stored, &mut data)
             .map_err(|error| not_decompressed(&self.entry, &error))?;
         scatter(chunk.runs(target.typesize), &data, 0, target).ok_or_else(|| self.misfit())
     }
@@ -93,7 +94,7 @@ impl CopyTask {
     fn blocks(
         &self,
         chunk: &SelectedChunk<'_>,
-        header: &ChunkHeader,
+        header: &CheckedHeader,
         list: &[StoredBlock],
         bytes: &Window,
         target: &SharedSlice<'_>,
@@ -104,9 +105,9 @@ impl CopyTask {
             let block = chunk.block(index, header).ok_or_else(misfit)?;
             let length = header.block_len(number).ok_or_else(misfit)?;
             // The offset of the block in the decompressed chunk.
-            let first = number * header.blocksize;
+            let first = number * header.blocksize();
             let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
-            if header.is_uncompressed {
+            if header.is_uncompressed() {
                 // The stored bytes are already the items, so they are copied into the slice directly.
                 scatter(block.runs(target.typesize), bytes, first, target).ok_or_else(misfit)?;
                 continue;

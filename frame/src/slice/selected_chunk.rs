@@ -66,7 +66,7 @@ impl<'s> SelectedChunk<'s> {
     pub(super) fn blocks(&self, header: &ChunkHeader) -> impl Iterator<Item = (usize, usize)> + use<'_, 's> {
         let (grid, linear) = match self {
             Self::Grid(chunk) => (Some(chunk.blocks()), None),
-            Self::Linear(chunk) => (None, Some(chunk.block_numbers(header.blocksize))),
+            Self::Linear(chunk) => (None, Some(chunk.block_numbers(header.blocksize()))),
         };
         let number = |block: Block<'_>| usize::try_from(block.number()).unwrap_or(usize::MAX);
         let grid = grid.into_iter().flatten().map(number).enumerate();
@@ -76,7 +76,7 @@ impl<'s> SelectedChunk<'s> {
     pub(super) fn block(&self, index: usize, header: &ChunkHeader) -> Option<SelectedBlock<'_>> {
         match self {
             Self::Grid(chunk) => chunk.blocks().nth(index).map(SelectedBlock::Grid),
-            Self::Linear(chunk) => Some(SelectedBlock::Linear(chunk.block(index, header.blocksize))),
+            Self::Linear(chunk) => Some(SelectedBlock::Linear(chunk.block(index, header.blocksize()))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::CheckedHeader;
 use b2nd_serde::{Dtype, Geometry, Meta, Shapes, dtype};
 
 use crate::chunk::chunk_rules::ChunkRules;
@@ -51,10 +51,10 @@ pub(super) enum ChunkLayout {
     Linear { shape: Vec<i64>, dtype: String, linear: Linear },
 }
 
-/// The first bytes of a chunk, up to the end of its table of blocks, and the header in them, which has been checked.
+/// The first bytes of a chunk, up to the end of its table of blocks, and the header in them. Both have been checked.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkStart {
-    pub(super) header: ChunkHeader,
+    pub(super) header: CheckedHeader,
     pub(super) bytes: Arc<[u8]>,
 }
 

@@ -5,15 +5,15 @@ use core::ops::Range;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{missing, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{check_support, missing, not_a_chunk, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
-use crate::slice::block_groups::{extent, groups, start_len};
+use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
 use crate::slice::chunk_limit::ChunkLimit;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
 use crate::slice::selected_chunk::SelectedChunk;
@@ -109,7 +109,7 @@ struct StoredChunk {
 /// A chunk whose header is known.
 struct OpenChunk {
     chunk: StoredChunk,
-    header: ChunkHeader,
+    header: CheckedHeader,
     next: NextRead,
 }
 
@@ -137,8 +137,8 @@ enum Purpose {
     Frame,
     Index,
     /// The first bytes of a chunk, and its header if that was read before.
-    Start(StoredChunk, Option<ChunkHeader>),
-    Blocks(StoredChunk, ChunkHeader, Vec<StoredBlock>),
+    Start(StoredChunk, Option<CheckedHeader>),
+    Blocks(StoredChunk, CheckedHeader, Vec<StoredBlock>),
 }
 
 /// The reason why a page of the index is not in memory.
@@ -268,7 +268,7 @@ impl Waves {
     fn take_start(
         &mut self,
         chunk: StoredChunk,
-        header: Option<ChunkHeader>,
+        header: Option<CheckedHeader>,
         window: Window,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
@@ -279,7 +279,7 @@ impl Waves {
             Some(header) => header,
             None => self.valid_header(entry, bytes)?,
         };
-        let length = start_len(entry, &header)?;
+        let length = start_len(&header);
         let Some(start) = bytes.get(..length) else {
             if !is_first {
                 return Err(too_short(entry, &header, bytes.len()));
@@ -288,17 +288,17 @@ impl Waves {
             return Ok(());
         };
         let StoredChunk { entry, part } = chunk;
-        if header.special.is_some() {
-            let value = start.get(header.header_len..).unwrap_or_default().to_vec();
+        if header.special().is_some() {
+            let value = start.get(header.header_len()..).unwrap_or_default().to_vec();
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
         }
-        if !header.is_uncompressed && header.needs_other_blocks() {
-            rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
+        if needs_whole(&header) {
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
+        rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
         let start = ChunkStart { header, bytes: start.into() };
         self.array().keep_start(entry.number, &start);
-        if bytes.len() < header.cbytes {
+        if bytes.len() < header.cbytes() {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
             return Ok(());
         }
@@ -310,12 +310,12 @@ impl Waves {
     }
 
     /// Parses and checks the header of a chunk. All later steps rely on the numbers in it.
-    fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<ChunkHeader, Error> {
+    fn valid_header(&mut self, entry: &ChunkEntry, bytes: &[u8]) -> Result<CheckedHeader, Error> {
         let header = ChunkHeader::parse(bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         let checked = self.array().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
-        self.chunk_limit.take(entry, header.cbytes)?;
-        Ok(header)
+        self.chunk_limit.take(entry, header.cbytes())?;
+        check_support(&header).map_err(|why| unread(entry, &why))
     }
 
     /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
@@ -425,14 +425,15 @@ impl Waves {
             };
             if length > 0 {
                 let start = array.start(number);
-                let more = start.as_ref().map_or(length, |start| start.header.cbytes as u64).max(READ_WEIGHT);
+                let more =
+                    start.as_ref().map_or(length, |start| start.header.cbytes() as u64).max(READ_WEIGHT);
                 if !is_empty && weight + more > most {
                     break;
                 }
                 weight += more;
                 let chunk = StoredChunk { entry, part };
                 if let Some(ChunkStart { header, bytes }) = start {
-                    self.chunk_limit.take(&entry, header.cbytes)?;
+                    self.chunk_limit.take(&entry, header.cbytes())?;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();
@@ -608,7 +609,7 @@ impl Waves {
 
 fn pass_blocks(
     chunk: StoredChunk,
-    header: ChunkHeader,
+    header: CheckedHeader,
     list: Vec<StoredBlock>,
     bytes: Window,
     receive: &mut ReceiveTask<'_>,
@@ -623,6 +624,6 @@ fn pass_blocks(
 
 /// The error for a chunk that is shorter than its header says.
 fn too_short(entry: &ChunkEntry, header: &ChunkHeader, found: usize) -> Error {
-    let why = format!("has {} bytes, but only {found} can be read", header.cbytes);
+    let why = format!("has {} bytes, but only {found} can be read", header.cbytes());
     Error::malformed(wrong(entry, &why))
 }

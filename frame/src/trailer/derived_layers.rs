@@ -80,7 +80,7 @@ pub(crate) fn mark_stale(layers: &mut Vec<(Vec<u8>, Vec<u8>)>) -> bool {
 
 /// The chunk of [`INDEXES`] with all indexes marked as stale; `None` if its value cannot be read or is too long.
 fn stale_indexes(chunk: &[u8]) -> Option<Vec<u8>> {
-    let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == chunk.len())?;
+    let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes() == chunk.len())?;
     let mut value = expansion::value(header, chunk).ok().filter(|value| value.len() <= MAX_INDEXES_LEN)?;
     let mut flags = Vec::new();
     let rest = each_value(&value, |key, bytes| match key {

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use b2nd_chunk::ChunkHeader;
+#[cfg(feature = "decompress")]
+use b2nd_chunk::{Chunk, Decompressor};
 use serde::de::DeserializeOwned;
 
 use crate::chunk::expansion;
@@ -313,7 +315,7 @@ impl Vlmetalayer {
     /// The length of the value in bytes, decompressed; `None` if the bytes are not a chunk.
     #[must_use]
     pub fn nbytes(&self) -> Option<usize> {
-        self.chunk_header().map(|header| header.nbytes)
+        self.chunk_header().map(|header| header.nbytes())
     }
 
     /// The value as `MessagePack` bytes, decompressed.
@@ -362,12 +364,13 @@ impl Vlmetalayer {
         let chunk = self.chunk();
         let damaged = |reason: String| Error::decode(self.name(), reason);
         let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
-        let mut block = expansion::zeroed(header.blocksize.min(header.nbytes))?;
-        let mut decompressor = b2nd_chunk::Decompressor::new();
+        let mut block = expansion::zeroed(header.blocksize().min(header.nbytes()))?;
+        let chunk = Chunk::parse(chunk).map_err(|error| damaged(error.to_string()))?;
+        let mut decompressor = Decompressor::new();
         for number in 0..header.nblocks().unwrap_or_default() {
             let length = header.block_len(number).unwrap_or_default();
             let block = block.get_mut(..length).unwrap_or_default();
-            let length = decompressor.decompress_block(chunk, number, block);
+            let length = decompressor.decompress_block(&chunk, number, block);
             let length = length.map_err(|error| damaged(error.to_string()))?;
             out.write_all(block.get(..length).unwrap_or_default()).map_err(Error::writing)?;
         }
@@ -393,6 +396,6 @@ impl Vlmetalayer {
     }
 
     pub(crate) fn chunk_header(&self) -> Option<ChunkHeader> {
-        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes == self.chunk().len())
+        ChunkHeader::parse(self.chunk()).filter(|header| header.cbytes() == self.chunk().len())
     }
 }

@@ -46,7 +46,8 @@ impl SalvageNote {
 
     /// Reads the chunk of the vlmetalayer, which another program may have compressed.
     pub(crate) fn of_chunk(chunk: &[u8]) -> Option<Self> {
-        let is_note = |header: &ChunkHeader| header.cbytes == chunk.len() && header.nbytes <= MAX_NOTE_LEN;
+        let is_note =
+            |header: &ChunkHeader| header.cbytes() == chunk.len() && header.nbytes() <= MAX_NOTE_LEN;
         let header = ChunkHeader::parse(chunk).filter(is_note)?;
         Self::read(&expansion::value(header, chunk).ok()?)
     }

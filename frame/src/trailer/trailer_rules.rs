@@ -80,7 +80,7 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     if is_compressed && header.has_table() {
         check_support(&header)?;
     }
-    let (nbytes, most) = (header.nbytes, layer.longest_value());
+    let (nbytes, most) = (header.nbytes(), layer.longest_value());
     if is_compressed && nbytes > most {
         return Err(format!("has {nbytes} bytes, but at most {most} are decompressed"));
     }

@@ -4,7 +4,7 @@ use std::io::{Cursor, Seek, Write};
 use std::path::Path;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::header::MAX_BLOCKSIZE;
+use b2nd_chunk::internals::MAX_BLOCKSIZE;
 use b2nd_chunk::{Codec, Filter, SplitMode};
 use b2nd_serde::Meta;
 use serde::Serialize;
@@ -220,7 +220,7 @@ impl FrameBuilder {
     /// ```
     pub fn vlmetalayer_chunk(mut self, name: &str, chunk: &[u8]) -> Self {
         let length = chunk.len();
-        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes == length);
+        let header = ChunkHeader::parse(chunk).filter(|header| header.cbytes() == length);
         let checked = header
             .ok_or_else(|| format!("has {length} bytes, which are not a Blosc2 chunk"))
             .and_then(|header| check_in_trailer(&header, chunk));

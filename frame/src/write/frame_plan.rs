@@ -3,7 +3,7 @@
 use core::iter;
 
 use b2nd_chunk::Filter;
-use b2nd_chunk::header::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::internals::{MAX_BLOCKSIZE, typesize_byte};
 use b2nd_serde::dtype::{self, Dtype};
 use b2nd_serde::{Layout, Meta, to_vec};
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io::{Seek, Write};
 
-use b2nd_chunk::header::stored_header;
+use b2nd_chunk::internals::stored_header;
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_dictionary, rule};
@@ -120,8 +120,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         let header = ChunkHeader::parse(chunk).ok_or_else(|| {
             misfit(number, format_args!("cannot be written: the {given} given bytes are not a Blosc2 chunk"))
         })?;
-        if header.cbytes != given {
-            let cbytes = header.cbytes;
+        if header.cbytes() != given {
+            let cbytes = header.cbytes();
             return Err(misfit(
                 number,
                 format_args!("has {cbytes} bytes by its header, but {given} are given"),
@@ -131,7 +131,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         // A chunk of zeros, NaN or uninitialized items is only a chunk header. The header is not stored, because the
         // entry in the index is enough. A chunk that repeats a value (`SpecialValue::Value`) must be stored,
         // because an entry has no place for the value.
-        let special = header.special.filter(|&special| special != SpecialValue::Value);
+        let special = header.special().filter(|&special| special != SpecialValue::Value);
         let wrong = |why| misfit(number, why);
         if let Some(special) = special {
             self.rules.check_sizes(&header, expected, given as u64).map_err(wrong)?;
@@ -246,8 +246,8 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// If the dtype allows it, such a chunk of NaN is written as a special chunk instead.
     #[cfg(feature = "compress")]
     pub(crate) fn write_compressed(&mut self, number: u64, chunk: &[u8]) -> Result<(), Error> {
-        let header = ChunkHeader::parse(chunk).filter(|header| header.special == Some(SpecialValue::Value));
-        let value = header.and_then(|header| chunk.get(header.header_len..)).unwrap_or_default();
+        let header = ChunkHeader::parse(chunk).filter(|header| header.special() == Some(SpecialValue::Value));
+        let value = header.and_then(|header| chunk.get(header.header_len()..)).unwrap_or_default();
         let is_nan = *value == f32::NAN.to_le_bytes() || *value == f64::NAN.to_le_bytes();
         if is_nan && self.plan.can_be_nan {
             return self.write_special(number, SpecialValue::Nan);
@@ -368,7 +368,7 @@ impl<W: Write + Seek> FrameWriter<W> {
             SpecialValue::Nan if !self.plan.can_be_nan => {
                 Err("cannot be NaN: only little-endian floats of 4 or 8 bytes can")
             }
-            SpecialValue::Nan | SpecialValue::Zeros | SpecialValue::Uninitialized => Ok(()),
+            _ => Ok(()),
         }
     }
 

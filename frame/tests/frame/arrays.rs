@@ -253,7 +253,7 @@ fn equal_items_become_a_special_chunk_and_nan_only_where_it_means_the_same() {
         let entry = chunks.get(0).unwrap().unwrap();
         match entry.place {
             ChunkPlace::Special(special) => Some(special),
-            _ => chunks.header(&entry).unwrap().and_then(|header: ChunkHeader| header.special),
+            _ => chunks.header(&entry).unwrap().and_then(|header: ChunkHeader| header.special()),
         }
     };
     let nan = f32::NAN.to_le_bytes();

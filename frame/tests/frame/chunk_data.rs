@@ -44,7 +44,7 @@ fn compressed(path: &Path) -> (usize, usize) {
     while let Some(entry) = chunks.next().transpose().unwrap() {
         let header = chunks.header(&entry).unwrap();
         if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, header) {
-            last = header.codec.map(|_| (usize::try_from(start).unwrap(), header.cbytes)).or(last);
+            last = header.codec().map(|_| (usize::try_from(start).unwrap(), header.cbytes())).or(last);
         }
     }
     last.unwrap()

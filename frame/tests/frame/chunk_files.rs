@@ -209,8 +209,9 @@ fn with_chunks(count: u32) -> Vec<u8> {
     let file = fs::read(data().join("sparse.b2nd/chunks.b2frame")).unwrap();
     let header = Frame::parse(&file).unwrap().header().clone();
     let nbytes = 8 * count as usize;
-    let is_index =
-        |index: &Vec<u8>| b2nd_frame::ChunkHeader::parse(index).is_some_and(|header| header.nbytes == nbytes);
+    let is_index = |index: &Vec<u8>| {
+        b2nd_frame::ChunkHeader::parse(index).is_some_and(|header| header.nbytes() == nbytes)
+    };
     let index = b2nd_lab::chunks_of("files_of_chunks").into_iter().find(is_index).unwrap();
     assert!(index.len() < nbytes, "not compressed");
     let trailer = &file[file.len() - 35..];

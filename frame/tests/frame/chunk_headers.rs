@@ -37,7 +37,7 @@ fn compressed() -> (Vec<u8>, Vec<usize>) {
     let mut chunks = frame.chunks().unwrap();
     while let Some(entry) = chunks.next().transpose().unwrap() {
         let header = chunks.header(&entry).unwrap().unwrap();
-        assert!(header.codec.is_some(), "not compressed");
+        assert!(header.codec().is_some(), "not compressed");
         let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
         starts.push(usize::try_from(start).unwrap());
     }
@@ -323,7 +323,7 @@ fn the_largest_block_is_that_of_c_blosc2() {
         let entry = chunks.next().unwrap().unwrap();
         let header = chunks.checked_header(&entry);
         header
-            .map(|header| header.unwrap().blocksize)
+            .map(|header| header.unwrap().blocksize())
             .map_err(|error| error.finding().unwrap().message().to_owned())
     };
     assert_eq!(checked(MOST), Ok(MOST));
@@ -457,8 +457,8 @@ fn blocks_of_any_length_are_in_order() {
     while let Some(entry) = chunks.next().transpose().unwrap() {
         let header = chunks.header(&entry).unwrap().unwrap();
         let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
-        if header.has_variable_blocks && header.blocksize > 1 {
-            let table = usize::try_from(start).unwrap() + header.header_len;
+        if header.has_variable_blocks() && header.blocksize() > 1 {
+            let table = usize::try_from(start).unwrap() + header.header_len();
             let (first, second) = (table..table + 4, table + 4..table + 8);
             // First, the table entries of the two blocks are swapped. Then both entries are the same.
             let swapped = [&file[second], &file[first.clone()]].concat();

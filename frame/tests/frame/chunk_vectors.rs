@@ -44,8 +44,8 @@ fn items(bytes: &[u8]) -> Vec<u8> {
         let chunk = match (chunks.compressed(&entry).unwrap(), entry.place) {
             (Some(stored), _) => {
                 let header = ChunkHeader::parse(&stored).unwrap();
-                let body = &stored[header.header_len..];
-                if header.special == Some(SpecialValue::Value) {
+                let body = &stored[header.header_len()..];
+                if header.special() == Some(SpecialValue::Value) {
                     body.repeat(chunk_nbytes / body.len())
                 } else {
                     body.to_vec()

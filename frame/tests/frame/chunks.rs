@@ -57,7 +57,7 @@ fn a_chunk_has_its_number_and_its_length() {
     let mut chunks = frame.chunks().unwrap();
     let last = chunks.nth(entries.len() - 1).unwrap().unwrap();
     assert_eq!(Some(&last), entries.last());
-    assert_eq!(chunks.header(&last).unwrap().unwrap().nbytes as u64, last.nbytes.unwrap());
+    assert_eq!(chunks.header(&last).unwrap().unwrap().nbytes() as u64, last.nbytes.unwrap());
     assert!(chunks.next().is_none() && chunks.nth(usize::MAX).is_none());
 
     let frame = Frame::open(data().join("empty.b2nd")).unwrap();
@@ -67,7 +67,7 @@ fn a_chunk_has_its_number_and_its_length() {
     let mut sum = 0;
     while let Some(entry) = chunks.next().transpose().unwrap() {
         assert_eq!(entry.nbytes, None);
-        sum += chunks.header(&entry).unwrap().unwrap().nbytes;
+        sum += chunks.header(&entry).unwrap().unwrap().nbytes();
     }
     assert_eq!(sum as u64, frame.header().nbytes.unsigned_abs());
 }
@@ -114,8 +114,8 @@ fn a_compressed_index_is_read_block_by_block() {
     assert_eq!(indexes.len(), 32);
     for index in indexes {
         let header = b2nd_frame::ChunkHeader::parse(&index).unwrap();
-        assert!(header.codec.is_some(), "not compressed");
-        let count = i64::try_from(header.nbytes / 8).unwrap();
+        assert!(header.codec().is_some(), "not compressed");
+        let count = i64::try_from(header.nbytes() / 8).unwrap();
         let offset = |number| if number < count / 2 { number * 7919 % 225 } else { -0x7f << 56 };
         let offsets: Vec<i64> = (0..count).map(offset).collect();
         is_read(&with_index(offsets.len(), &index), &offsets);
@@ -440,7 +440,7 @@ fn a_chunk_is_held_against_the_frame_if_it_is_of_an_array() {
         let frame = Frame::read_at(file, 0).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.nth(1).unwrap().unwrap();
-        chunks.checked_header(&entry).map(|header| header.unwrap().typesize)
+        chunks.checked_header(&entry).map(|header| header.unwrap().typesize())
     };
     let error = checked(&file).unwrap_err();
     assert_eq!(error.finding().unwrap().message(), "chunk 1 has items of 8 bytes, but must have 4");

@@ -389,7 +389,7 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
                 // Waits until our commit has written its chunk.
                 while !files(&path).iter().any(|(file, bytes)| match before.get(file) {
                     Some(old) => bytes.len() > old.len(),
-                    None => ChunkHeader::parse(bytes).is_some_and(|header| header.cbytes == bytes.len()),
+                    None => ChunkHeader::parse(bytes).is_some_and(|header| header.cbytes() == bytes.len()),
                 }) {
                     thread::yield_now();
                 }

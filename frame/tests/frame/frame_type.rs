@@ -25,7 +25,7 @@ fn chunks(path: &Path) -> Vec<Seen> {
     let mut chunks = frame.chunks().unwrap();
     let mut seen = Vec::new();
     while let Some(entry) = chunks.next().transpose().unwrap() {
-        let cbytes = chunks.header(&entry).unwrap().map_or(0, |header| header.cbytes);
+        let cbytes = chunks.header(&entry).unwrap().map_or(0, |header| header.cbytes());
         seen.push(match entry.place {
             ChunkPlace::Frame(start) => {
                 Seen::Stored(file[usize::try_from(start).unwrap()..][..cbytes].to_vec())

@@ -132,7 +132,7 @@ fn the_headers_of_many_chunks_take_one_round() {
         let mut chunks = frame.chunks()?;
         let mut lengths = Vec::new();
         while let Some(entry) = chunks.next().transpose()? {
-            lengths.push(chunks.checked_header(&entry)?.map(|header| header.cbytes));
+            lengths.push(chunks.checked_header(&entry)?.map(|header| header.cbytes()));
         }
         Ok(lengths)
     });

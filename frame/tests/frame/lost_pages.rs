@@ -170,7 +170,7 @@ fn a_chunk_that_ends_in_a_page_of_zeros_is_lost() {
         let mut ends = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {
             let ChunkPlace::Frame(start) = entry.place else { panic!("not stored") };
-            ends.push(usize::try_from(start).unwrap() + chunks.header(&entry).unwrap().unwrap().cbytes);
+            ends.push(usize::try_from(start).unwrap() + chunks.header(&entry).unwrap().unwrap().cbytes());
         }
         for first in (PAGE..crate::index_start(&file)).step_by(PAGE) {
             let mut cut = file.clone();

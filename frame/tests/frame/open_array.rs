@@ -224,13 +224,13 @@ fn a_damaged_table_of_a_long_index_is_an_error_and_no_endless_loop() {
     let header = frame.header();
     let at = header.header_len + usize::try_from(header.cbytes).unwrap();
     // The index with compressed blocks of 32 KiB, which do not become much shorter.
-    let old = at..at + ChunkHeader::parse(&file[at..]).unwrap().cbytes;
+    let old = at..at + ChunkHeader::parse(&file[at..]).unwrap().cbytes();
     let mut params = CParams::new(8);
     (params.codec, params.clevel, params.blocksize) = (Codec::LZ4, 5, 1 << 15);
     params.filters = [Filter::NONE; 6];
     let mut index = Vec::new();
     Compressor::new(params).unwrap().compress_into(&file[old.start + 32..old.end], &mut index).unwrap();
-    assert!(!ChunkHeader::parse(&index).unwrap().is_uncompressed);
+    assert!(!ChunkHeader::parse(&index).unwrap().is_uncompressed());
     assert!(index.len() > 20_000, "{}: longer than the first read of an index", index.len());
     file.splice(old, index);
     let frame_len = (file.len() as u64).to_be_bytes();

@@ -784,7 +784,7 @@ impl ReadAt for Growing {
 
 #[test]
 fn only_what_is_compressed_has_a_codec() {
-    let codec = |chunk: &[u8]| ChunkHeader::parse(chunk).unwrap().codec;
+    let codec = |chunk: &[u8]| ChunkHeader::parse(chunk).unwrap().codec();
     assert_eq!((codec(&stored_chunk(&[7; 9])), codec(&chunk_of_zeros(9))), (None, None));
     let mut compressed = stored_chunk(&[7; 9]);
     for (flags, expected) in [(0x05, Some(Codec(0))), (0x25, Some(Codec(1))), (0x85, Some(Codec(5)))] {

@@ -153,7 +153,7 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
         let mut starts = Vec::new();
         while let Some(entry) = chunks.next().transpose().unwrap() {
             let header = chunks.header(&entry).unwrap();
-            let is_compressed = header.is_some_and(|header| header.codec.is_some());
+            let is_compressed = header.is_some_and(|header| header.codec().is_some());
             if let b2nd_frame::ChunkPlace::Frame(start) = entry.place
                 && is_compressed
             {

@@ -289,7 +289,7 @@ fn b2nd_chunks(frame: &Frame) -> u64 {
     let mut chunks = frame.chunks().unwrap();
     let mut sum = 0;
     while let Some(entry) = chunks.next() {
-        sum += chunks.header(&entry.unwrap()).unwrap().map_or(0, |header| header.cbytes as u64);
+        sum += chunks.header(&entry.unwrap()).unwrap().map_or(0, |header| header.cbytes() as u64);
     }
     sum
 }
@@ -309,7 +309,7 @@ fn new_chunks_have_the_filters_that_the_header_counts() {
         let frame = Frame::open(&path).unwrap();
         let mut chunks = frame.chunks().unwrap();
         let entry = chunks.get(number).unwrap().unwrap();
-        chunks.header(&entry).unwrap().unwrap().filters
+        chunks.header(&entry).unwrap().unwrap().filters()
     };
     // The parameter 0 of bytedelta means the item size, so the check has no findings.
     let [.., shuffle, bytedelta] = filters(0);

@@ -122,7 +122,7 @@ fn chunks_of_python_blosc2_make_the_frame_that_it_made() {
     let mut entries = frame.chunks().unwrap();
     while let Some(entry) = entries.next().transpose().unwrap() {
         let header = entries.header(&entry).unwrap().unwrap();
-        chunks.push(bytes_of(&file, entry.place, header.cbytes));
+        chunks.push(bytes_of(&file, entry.place, header.cbytes()));
     }
     let made = FrameBuilder::new(meta).to_vec(&chunks).unwrap();
 
@@ -337,7 +337,7 @@ fn special_values_are_in_the_index_and_repeated_items_in_the_frame() {
     while let Some(entry) = chunks.next().transpose().unwrap() {
         special.push(match entry.place {
             ChunkPlace::Special(special) => special,
-            _ => chunks.header(&entry).unwrap().unwrap().special.unwrap(),
+            _ => chunks.header(&entry).unwrap().unwrap().special().unwrap(),
         });
     }
     assert_eq!(

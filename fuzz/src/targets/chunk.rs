@@ -1,6 +1,6 @@
 //! Decompression of any bytes as a chunk.
 
-use b2nd_chunk::{ChunkHeader, Decompressor, ErrorKind};
+use b2nd_chunk::{Chunk, Decompressor, ErrorKind, decompress_to_vec};
 use b2nd_frame::expansion_limit;
 
 use crate::seeds;
@@ -13,33 +13,45 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Decompresses a chunk as a whole, and again block by block. Both ways give the same data, or both fail.
+/// Decompresses a chunk as a whole, to memory of its own, and again block by block. All three ways give the same data, or
+/// all fail.
 pub(super) fn run(bytes: &[u8]) {
-    let Some(header) = ChunkHeader::parse(bytes) else {
-        Decompressor::new().decompress_into(bytes, &mut []).expect_err("no header");
-        return;
+    let limit = usize::try_from(expansion_limit(bytes.len() as u64) / 16).unwrap_or(usize::MAX);
+    let chunk = match Chunk::parse(bytes) {
+        Ok(chunk) => chunk,
+        Err(error) => {
+            assert!(error.to_string().starts_with("the chunk "), "{error}");
+            assert!(
+                [ErrorKind::Header, ErrorKind::Table, ErrorKind::Unsupported].contains(&error.kind()),
+                "{error}"
+            );
+            assert_eq!(decompress_to_vec(bytes, limit), Err(error));
+            return;
+        }
     };
-    // The decompressor has no limit for the size of the data, because it writes to the caller's memory. So this target
-    // skips chunks that claim too much data.
-    if header.nbytes as u64 > expansion_limit(bytes.len() as u64) / 16 {
+    let header = chunk.header();
+    let own = decompress_to_vec(bytes, limit);
+    // A few bytes can claim gigabytes of data.
+    if header.nbytes() > limit {
+        assert_eq!(own.map_err(|error| error.kind()), Err(ErrorKind::DataTooLong));
         return;
     }
     let mut decompressor = Decompressor::new();
-    let mut data = vec![0xaa; header.nbytes + 1];
-    let whole = decompressor.decompress_into(bytes, &mut data);
+    let mut data = vec![0xaa; header.nbytes() + 1];
+    let whole = decompressor.decompress_into(&chunk, &mut data);
     assert_eq!(data.pop(), Some(0xaa), "a byte after the data");
     match whole {
-        Ok(length) => assert_eq!(length, header.nbytes),
+        Ok(length) => assert!(length == header.nbytes() && own == Ok(data.clone())),
         Err(error) => {
             assert!(error.to_string().starts_with("the chunk "), "{error}");
-            assert!(![ErrorKind::NoBlock, ErrorKind::BufferTooSmall].contains(&error.kind()), "{error}");
+            assert_eq!((error.kind(), own), (ErrorKind::Data, Err(error)));
         }
     }
-    let (mut done, mut block) = (0, vec![0x55; header.nbytes]);
+    let (mut done, mut block) = (0, vec![0x55; header.nbytes()]);
     // With the filter `delta`, the decompression of any other block also decompresses block 0, which takes the same
     // time again. So at most 1024 blocks are decompressed one by one.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
-        match decompressor.decompress_block(bytes, number, &mut block) {
+        match decompressor.decompress_block(&chunk, number, &mut block) {
             Ok(length) if whole.is_ok() => {
                 assert_eq!(data[done..done + length], block[..length], "block {number}");
                 done += length;

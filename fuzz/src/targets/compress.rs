@@ -1,6 +1,8 @@
 //! Compression of any bytes with any parameters.
 
-use b2nd_chunk::{CParams, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SplitMode};
+use b2nd_chunk::{
+    CParams, Chunk, ChunkHeader, Codec, Compressor, Decompressor, ErrorKind, Filter, SplitMode,
+};
 
 use crate::choices::Choices;
 use crate::seeds;
@@ -72,9 +74,10 @@ fn round_trip(compressor: &mut Compressor, data: &[u8]) -> Vec<u8> {
     compressor.compress_into(data, &mut chunk).expect("data that is not too long");
     let header = ChunkHeader::parse(&chunk).expect("a chunk");
     header.check().expect("a chunk");
-    assert!(chunk.len() == header.cbytes && header.nbytes == data.len());
+    assert!(chunk.len() == header.cbytes() && header.nbytes() == data.len());
     assert!(chunk.len() <= data.len() + 32, "{} bytes for {}", chunk.len(), data.len());
     let mut found = vec![0xaa; data.len()];
+    let chunk = Chunk::parse(&chunk).expect("a chunk");
     assert_eq!(decompressor.decompress_into(&chunk, &mut found), Ok(data.len()));
     let (mut done, mut block) = (0, vec![0x55; data.len()]);
     for number in 0..header.nblocks().unwrap_or_default().min(64) {

@@ -231,7 +231,7 @@ fn chunks(frame: &Frame<&Vec<u8>>, bytes: &[u8], is_good: bool) {
         let (true, ChunkPlace::Frame(start)) = (is_good, entry.place) else { continue };
         let header = header.expect("no error was found").expect("a stored chunk");
         assert!(
-            start + header.cbytes as u64 <= bytes.len() as u64,
+            start + header.cbytes() as u64 <= bytes.len() as u64,
             "chunk {} ends after the file",
             entry.number
         );

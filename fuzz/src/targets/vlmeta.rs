@@ -16,7 +16,7 @@ fn builder() -> FrameBuilder {
 }
 
 pub fn run(bytes: &[u8]) {
-    let chunk = ChunkHeader::parse(bytes).filter(|header| header.cbytes == bytes.len());
+    let chunk = ChunkHeader::parse(bytes).filter(|header| header.cbytes() == bytes.len());
     let made = builder().vlmetalayer_chunk("chunk", bytes).to_vec([[]; 0]);
     // The writer checks more of the header than `ChunkHeader::parse`, so it may refuse a parsed chunk.
     assert!(made.is_err() || chunk.is_some(), "{made:?}");
@@ -24,12 +24,12 @@ pub fn run(bytes: &[u8]) {
         let frame = Frame::read_at(&file, 0).expect("what was written");
         let trailer = frame.trailer().expect("what was written");
         let [layer] = trailer.vlmetalayers() else { panic!("one was written") };
-        assert_eq!((layer.name(), layer.chunk(), layer.nbytes()), ("chunk", bytes, Some(header.nbytes)));
+        assert_eq!((layer.name(), layer.chunk(), layer.nbytes()), ("chunk", bytes, Some(header.nbytes())));
         let offset = usize::try_from(layer.offset()).expect("a small file");
         assert_eq!(file.get(offset..offset + bytes.len()), Some(bytes));
         match layer.value() {
             Ok(value) => {
-                assert_eq!(value.len(), header.nbytes);
+                assert_eq!(value.len(), header.nbytes());
                 assert!(value.len() <= MOST + 1024 * bytes.len(), "{} bytes of {}", value.len(), bytes.len());
                 assert_eq!(layer.value().expect("the same").as_ref(), value.as_ref());
             }

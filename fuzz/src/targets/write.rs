@@ -193,6 +193,6 @@ fn holds<R: ReadAt>(
         let header = chunks.header(entry).expect("what was written");
         let Some(items) = given.chunks.get(&entry.number).filter(|items| !items.is_empty()) else { continue };
         let header = header.expect("items that were stored");
-        assert!(header.is_uncompressed && header.nbytes == items.len());
+        assert!(header.is_uncompressed() && header.nbytes() == items.len());
     }
 }
