@@ -586,7 +586,7 @@ impl Visitor<'_> for FieldName {
     /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write it.
     fn visit_u64<E: de::Error>(self, position: u64) -> Result<Option<Entry>, E> {
         let Some(index) = position.checked_sub(1) else { return Ok(None) };
-        let entry = usize::try_from(index).ok().and_then(|index| Entry::ALL.get(index));
+        let entry = usize::try_from(index).ok().and_then(|index| Layout::B2nd.entries().get(index));
         match entry {
             Some(&entry) => Ok(Some(entry)),
             None => Err(E::invalid_value(Unexpected::Unsigned(position), &"a field index below 8")),
@@ -601,7 +601,7 @@ impl Visitor<'_> for FieldName {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<Option<Entry>, E> {
-        match Entry::ALL.iter().find(|entry| entry.name() == name) {
+        match Layout::B2nd.entries().iter().find(|entry| entry.name() == name) {
             None if name != META_LAYOUT => Err(E::unknown_field(name, META_FIELDS)),
             entry => Ok(entry.copied()),
         }

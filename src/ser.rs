@@ -344,7 +344,8 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
     }
 }
 
-/// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot continue.
+/// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot
+/// continue.
 const FAILED: u8 = u8::MAX;
 
 /// A metalayer that is being written, entry by entry. If it `MUST_FIT` the buffer, it is an error if it does not.

@@ -330,8 +330,8 @@ pub(crate) fn check_dtype(text: &[u8]) -> Result<(), Error> {
     TextFault::check_piece(0, text).map_err(TextFault::error)
 }
 
-/// Writes the values of a metalayer one after another, and checks them. Bytes that do not fit the buffer are counted and dropped, so an
-/// empty buffer measures the length of a metalayer.
+/// Writes the values of a metalayer one after another, and checks them. Bytes that do not fit the buffer are counted and
+/// dropped, so an empty buffer measures the length of a metalayer.
 #[derive(Debug)]
 pub(crate) struct Writer<'s> {
     buffer: &'s mut [u8],
@@ -406,7 +406,7 @@ impl<'s> Writer<'s> {
     /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
     #[inline]
     pub(crate) fn start(&mut self, layout: Layout, ndim: u8) -> Result<(), Error> {
-        check_ndim(ndim.into())?;
+        let ndim = check_ndim(ndim.into())?;
         #[cfg(feature = "alloc")]
         if let Some(Allocation { owner, dtype_room }) = self.allocation.take() {
             // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower
@@ -475,7 +475,7 @@ impl<'s> Writer<'s> {
         self.position += STR32_HEADER;
         let mut pieces = TextPieces { start: self.position, writer: self, fault: None };
         let written = write!(pieces, "{value}");
-        // If a piece of the text was rejected, the fault of this piece is returned. The result of the `Display` does
+        // If pieces of the text were rejected, the fault of the first of them is returned. The result of the `Display` does
         // not matter then, because a `Display` may ignore the error and continue, or return another error.
         match (written, pieces.fault) {
             (_, Some(fault)) => Err(fault.error()),
@@ -504,7 +504,7 @@ struct TextPieces<'w, 's> {
     writer: &'w mut Writer<'s>,
     /// The position of the text.
     start: usize,
-    /// Why a piece was rejected. [`fmt::Error`] cannot carry a reason.
+    /// Why the first piece was rejected. [`fmt::Error`] cannot carry a reason.
     fault: Option<TextFault>,
 }
 
@@ -513,7 +513,7 @@ impl Write for TextPieces<'_, '_> {
         // Each piece is checked before it is written. At the end, the text could not be checked, because pieces that do
         // not fit the buffer are dropped.
         if let Err(fault) = TextFault::check_piece(self.writer.position - self.start, piece.as_bytes()) {
-            self.fault = Some(fault);
+            self.fault.get_or_insert(fault);
             return Err(fmt::Error);
         }
         if let Some(slot) = self.writer.advance(piece.len()) {

@@ -133,8 +133,7 @@ pub use split_mode::SplitMode;
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};
     pub use crate::header::{
-        BLOCK_FLAGS, BLOCKSIZE, CBYTES, CODEC, CODEC_META, CODEC_VERSION, FILTERS, FILTERS_META, FLAGS,
-        HeaderSize, INT32, MAX_BLOCKSIZE, MORE_FLAGS, NBYTES, PARTS, TYPESIZE, VERSION, VERSIONS,
-        clear_false_dictionary, set_filter, stored_header, typesize_byte,
+        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, set_filter, stored_header,
+        typesize_byte,
     };
 }

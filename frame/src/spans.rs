@@ -57,6 +57,19 @@ pub(crate) fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges
 }
 
+/// The smallest number that occurs twice. The numbers must be sorted.
+pub(crate) fn first_repeated<T: Copy + Eq>(sorted: &[T]) -> Option<T> {
+    sorted.windows(2).find_map(|pair| match pair {
+        [a, b] if a == b => Some(*a),
+        _ => None,
+    })
+}
+
+/// The smallest number that is greater than `start`, where the next range begins. The numbers must be sorted.
+pub(crate) fn next_start<T: Copy + Ord>(sorted: &[T], start: T) -> Option<T> {
+    sorted.get(sorted.partition_point(|&other| other <= start)).copied()
+}
+
 #[cfg(test)]
 #[expect(clippy::single_range_in_vec_init, reason = "lists of ranges")]
 mod tests {
@@ -85,5 +98,15 @@ mod tests {
     fn merged_sorts_ranges_and_joins_those_that_touch() {
         assert_eq!(merged(vec![8..9, 0..2, 5..7, 2..4, 3..6, 0..1]), [0..7, 8..9]);
         assert_eq!(merged(Vec::new()), []);
+    }
+
+    #[test]
+    fn first_repeated_and_next_start_search_sorted_numbers() {
+        let sorted = [1, 3, 3, 5, 5, 7];
+        assert_eq!([&sorted[..], &sorted[..2], &[]].map(first_repeated), [Some(3), None, None]);
+        assert_eq!(
+            [0, 1, 3, 6, 7].map(|start| next_start(&sorted, start)),
+            [Some(1), Some(3), Some(5), Some(7), None]
+        );
     }
 }

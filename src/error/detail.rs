@@ -121,15 +121,13 @@ impl TextFault {
     /// first fault is the same for a whole dtype and for its pieces.
     #[cold]
     fn with_nul(start: usize, piece: &[u8]) -> Self {
-        let fits = piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start));
-        match fits.enumerate().find(|&(_, &byte)| byte == 0) {
-            Some((at, _)) => Self::Nul { at: start + at },
+        match piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start)).position(|&byte| byte == 0) {
+            Some(at) => Self::Nul { at: start + at },
             None => Self::TooLong { length: start + piece.len() },
         }
     }
 
-    /// The fault of bytes that are not UTF-8.
-    // A function of the bytes, not of their `Utf8Error`: a reader that keeps this error is slower.
+    /// The fault of bytes that are not UTF-8, but otherwise a dtype.
     #[cold]
     pub(crate) fn not_utf8(bytes: &[u8]) -> Self {
         let valid = core::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);

@@ -364,6 +364,19 @@ fn to_vec_writes_a_dtype_through_its_display() {
         to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("<i{size}{end}"))).unwrap_err();
     assert_eq!(in_a_later_piece.to_string(), "dtype must not contain a NUL, but has one at its byte 5");
 
+    /// A `Display` that ignores the errors of its pieces. The first error is the one that counts.
+    struct Stubborn;
+    impl fmt::Display for Stubborn {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            for piece in ["<i", "4\0", "\0"] {
+                let _ = f.write_str(piece);
+            }
+            Ok(())
+        }
+    }
+    let ignored = to_vec(&(0, 0, [0; 0], [0; 0], [0; 0], 0, format_args!("{Stubborn}"))).unwrap_err();
+    assert_eq!(ignored.to_string(), "dtype must not contain a NUL, but has one at its byte 3");
+
     struct Unshowable;
     impl fmt::Display for Unshowable {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -46,12 +46,12 @@ use crate::source::{ReadAt, read_up_to};
 /// # let path = folder.path().join("array.b2nd");
 /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
 /// // The chunks have 2 x 3 items. So the last chunks have room for a fourth row and a sixth column.
-/// let mut frame = open_frame(&path)?;
+/// let mut frame = Frame::open(&path)?;
 /// frame.edit().shape(&[4, 6]).dtype("<f4").apply()?;
 ///
 /// let array = frame.array()?.expect("an array");
 /// assert_eq!((array.shape(), array.dtype()), (&[4, 6][..], Some("<f4")));
-/// assert_eq!(open_frame(&path)?.header_bytes(), frame.header_bytes());
+/// assert_eq!(Frame::open(&path)?.header_bytes(), frame.header_bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -144,11 +144,11 @@ impl<'f, R> Edit<'f, R> {
     ///     tags: Vec<String>,
     /// }
     ///
-    /// let mut frame = open_frame(&path)?;
+    /// let mut frame = Frame::open(&path)?;
     /// let mut vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// vendor.serial += 1;
     /// frame.edit().metalayer("vendor", &rmp_serde::to_vec_named(&vendor)?).apply()?;
-    /// # let frame = open_frame(&path)?;
+    /// # let frame = Frame::open(&path)?;
     /// # let vendor: Vendor = frame.metalayer("vendor").expect("a metalayer").decode()?;
     /// # assert_eq!(vendor.serial, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -268,7 +268,7 @@ impl Edit<'_, File> {
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("array.b2nd");
     /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
-    /// let (mut frame, mut other) = (open_frame(&path)?, open_frame(&path)?);
+    /// let (mut frame, mut other) = (Frame::open(&path)?, Frame::open(&path)?);
     /// frame.edit().shape(&[4, 6]).apply()?;
     /// assert_eq!(frame.array()?.expect("an array").shape(), [4, 6]);
     ///

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::read::chunks::Chunks;
-use crate::spans::{gaps, merged};
+use crate::spans::{gaps, merged, next_start};
 
 /// The chunks in the file, before a commit.
 pub(super) struct OldChunks {
@@ -97,8 +97,8 @@ impl OldChunks {
         starts.sort_unstable();
         let hole = |&(start, len): &(u64, u64)| {
             // In a damaged frame, a chunk can claim bytes of the next one.
-            let next = starts.get(starts.partition_point(|&other| other <= start));
-            start..start.saturating_add(len).min(next.copied().unwrap_or(u64::MAX))
+            let next = next_start(&starts, start).unwrap_or(u64::MAX);
+            start..start.saturating_add(len).min(next)
         };
         merged(self.gone.iter().map(hole).collect())
     }

@@ -10,6 +10,7 @@ use crate::chunk_file;
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place, counted};
 use crate::header::frame_header::Header;
+use crate::spans::first_repeated;
 
 /// The maximum number of chunks that are compared with each other, to find shared offsets and shared bytes. The offsets
 /// of this many chunks take 64 MiB of memory, and the byte ranges 192 MiB. Chunks beyond this number are only checked
@@ -150,10 +151,7 @@ impl IndexScan {
             );
             return Some(finding.numbers(most, last).text(text));
         }
-        let twice = self.stored.windows(2).find_map(|pair| match pair {
-            [a, b] if a == b => Some(*a),
-            _ => None,
-        })?;
+        let twice = first_repeated(&self.stored)?;
         let what = if header.is_sparse() { "file number" } else { "offset" };
         Some(finding.text(format!("two chunks have the {what} {twice}")))
     }

@@ -1,7 +1,7 @@
 //! An opened frame: its bytes, its chunks, and the lock beside it.
 
 // Each module imports only from the modules above it.
-pub(crate) mod source;
+pub(crate) mod byte_ranges;
 
 pub(crate) mod open;
 

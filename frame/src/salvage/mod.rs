@@ -13,7 +13,7 @@ mod header_repair;
 
 mod survey;
 
-mod scan;
+mod header_scan;
 
 mod saved_frame;
 

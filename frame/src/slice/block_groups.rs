@@ -10,6 +10,7 @@ use crate::chunk::entry::ChunkEntry;
 use crate::error::Error;
 use crate::slice::copy_task::StoredBlock;
 use crate::slice::selected_chunk::SelectedChunk;
+use crate::spans::{first_repeated, next_start};
 
 /// The largest gap in bytes between two blocks of the same task. A read of both blocks also reads the bytes of the gap.
 /// If the gap is longer, the second block begins another task and another read.
@@ -78,11 +79,7 @@ fn located(
         block_starts(table).map(|start| usize::try_from(start).unwrap_or_default()).collect();
     let mut sorted = starts.clone();
     sorted.sort_unstable();
-    let twice = sorted.windows(2).find_map(|pair| match pair {
-        [a, b] if a == b => Some(*a),
-        _ => None,
-    });
-    if let Some(start) = twice {
+    if let Some(start) = first_repeated(&sorted) {
         return Err(format!("cannot be decompressed: two blocks begin at byte {start} of it"));
     }
     let longest = header.longest_block(header.blocksize());
@@ -90,8 +87,8 @@ fn located(
         .blocks(header)
         .filter_map(|(index, number)| {
             let start = *starts.get(number)?;
-            let next = sorted.get(sorted.partition_point(|&other| other <= start));
-            let end = start.saturating_add(longest).min(next.copied().unwrap_or(header.cbytes()));
+            let next = next_start(&sorted, start).unwrap_or(header.cbytes());
+            let end = start.saturating_add(longest).min(next);
             Some(StoredBlock { index, number, range: start..end })
         })
         .collect();

@@ -21,6 +21,7 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_array::{CACHE_LEN, ChunkStart, SharedArray};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
+use crate::spans::next_start;
 
 /// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
 /// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
@@ -464,7 +465,7 @@ impl Waves {
     /// The stored length of a chunk in the frame, estimated from the place of the next chunk, and how many of these bytes
     /// the slice does not need. `None` if the length is not known.
     fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>) -> Option<(u64, u64)> {
-        let next = self.starts.get(self.starts.partition_point(|&start| start <= place))?;
+        let next = next_start(&self.starts, place)?;
         // The largest stored size of the chunk: data that does not compress is stored uncompressed, after the chunk
         // header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);

@@ -15,7 +15,7 @@ use crate::read::blocks::{CHUNK_START_LEN, streams_end};
 use crate::read::chunks::Chunks;
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
-use crate::spans::{ChunkSpan, gaps, overlaps};
+use crate::spans::{ChunkSpan, gaps, next_start, overlaps};
 
 /// Consecutive chunks that have the same entry, or whose places are not known.
 pub(super) struct ChunkRun {
@@ -196,8 +196,7 @@ impl HeaderScan {
         if self.first_uncompared.is_some() {
             return 0;
         }
-        let next = self.places.partition_point(|&place| place <= start);
-        self.places.get(next).unwrap_or(&self.end).saturating_sub(start)
+        next_start(&self.places, start).unwrap_or(self.end).saturating_sub(start)
     }
 }
 
