@@ -69,7 +69,7 @@ macro_rules! parts {
     ($($offset:ident $name:literal $at:literal $len:literal $what:literal)*) => {
         $(
             #[doc = concat!("The offset of `", $name, "`.")]
-            pub const $offset: usize = $at;
+            const $offset: usize = $at;
         )*
 
         /// The parts of a header, each with its name, offset and number of bytes. Parts from offset 16 on exist only in

@@ -60,8 +60,8 @@
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory for the data. A `Decompressor` also keeps memory for
-//! four blocks, each at most as long as the data, and for some tables of the codecs. A `Compressor` keeps memory for four
+//! No input makes this crate panic. The caller provides the memory for the data, or its limit (`decompress_to_vec`). A
+//! `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for some tables of the codecs. A `Compressor` keeps memory for four
 //! blocks too, and for an encoder: for zstd at most 8 MiB at the levels 1 to 6, and 56 MiB at higher levels. Time is
 //! bounded by the number of bytes read and written.
 
@@ -133,8 +133,7 @@ pub use split_mode::SplitMode;
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};
     pub use crate::header::{
-        BLOCK_FLAGS, BLOCKSIZE, CBYTES, CODEC, CODEC_META, CODEC_VERSION, FILTERS, FILTERS_META, FLAGS,
-        HeaderSize, INT32, MAX_BLOCKSIZE, MORE_FLAGS, NBYTES, PARTS, TYPESIZE, VERSION, VERSIONS,
-        clear_false_dictionary, set_filter, stored_header, typesize_byte,
+        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, set_filter, stored_header,
+        typesize_byte,
     };
 }

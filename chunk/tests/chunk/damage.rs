@@ -1,10 +1,18 @@
 //! Damaged chunks.
 
-use b2nd_chunk::internals::{
-    BLOCKSIZE, CBYTES, FILTERS, FILTERS_META, FLAGS, MORE_FLAGS, NBYTES, TYPESIZE, set_filter, stored_header,
-};
+use b2nd_chunk::internals::{set_filter, stored_header};
 use b2nd_chunk::{Chunk, ChunkHeader, Decompressor, Error, ErrorKind, decompress_to_vec};
 use b2nd_lab::chunks_of;
+
+/// Offsets in a header.
+const FLAGS: usize = 2;
+const TYPESIZE: usize = 3;
+const NBYTES: usize = 4;
+const BLOCKSIZE: usize = 8;
+const CBYTES: usize = 12;
+const FILTERS: usize = 16;
+const FILTERS_META: usize = 24;
+const MORE_FLAGS: usize = 31;
 
 /// A chunk of one block of 4 bytes, in one stream.
 fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {

@@ -1,11 +1,16 @@
 //! The headers of chunks, and the rules for them.
 
-use b2nd_chunk::internals::BlockTable;
 use b2nd_chunk::internals::{
-    FILTERS, FLAGS, HeaderSize, MORE_FLAGS, NBYTES, TYPESIZE, VERSIONS, clear_false_dictionary, set_filter,
-    stored_header,
+    BlockTable, HeaderSize, VERSIONS, clear_false_dictionary, set_filter, stored_header,
 };
 use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
+
+/// Offsets in a header.
+const FLAGS: usize = 2;
+const TYPESIZE: usize = 3;
+const NBYTES: usize = 4;
+const FILTERS: usize = 16;
+const MORE_FLAGS: usize = 31;
 
 /// The header of a compressed chunk of 12 items of 3 bytes, in blocks of 15 bytes.
 fn header() -> [u8; 32] {

@@ -1,7 +1,7 @@
 //! Finds the chunks of a frame without a chunk index, and numbers them in the order of the file.
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::internals::{self, typesize_byte};
+use b2nd_chunk::internals::{HeaderSize, typesize_byte};
 
 use crate::check::chunk_files;
 use crate::chunk::chunk_rules::ChunkRules;
@@ -13,7 +13,7 @@ use crate::write::frame_plan::Sizes;
 
 /// The offset of the type size in a chunk header. The [`signature`] begins with the type size, so a chunk begins this
 /// number of bytes before the signature.
-pub(super) const TYPESIZE: u64 = internals::TYPESIZE as u64;
+pub(super) const TYPESIZE: u64 = HeaderSize::Typesize as u64;
 
 /// Pairs of a chunk number and the place of that chunk, sorted by chunk number. The place is the offset of the chunk
 /// or, in a sparse frame, the number of its file.
@@ -153,8 +153,9 @@ pub(super) fn find<R: ReadAt>(
 /// Whether the bytes are a damaged chunk header that can still be recognized. Either its sizes are right, or its stored
 /// size is the `distance` to the next chunk.
 fn is_trace(bytes: &[u8], signature: &[u8], distance: u64) -> bool {
-    let has_sizes = bytes.get(internals::TYPESIZE..).is_some_and(|sizes| sizes.starts_with(signature));
-    let cbytes = bytes.get(internals::CBYTES..).and_then(<[u8]>::first_chunk);
+    let has_sizes =
+        bytes.get(HeaderSize::Typesize as usize..).is_some_and(|sizes| sizes.starts_with(signature));
+    let cbytes = bytes.get(HeaderSize::Cbytes as usize..).and_then(<[u8]>::first_chunk);
     has_sizes || cbytes.is_some_and(|&cbytes| u64::from(u32::from_le_bytes(cbytes)) == distance)
 }
 
