@@ -79,8 +79,8 @@ pub fn to_vec_with_layout<T: Serialize + ?Sized>(value: &T, layout: Layout) -> R
 /// # Errors
 ///
 /// [`ErrorKind::BufferTooSmall`](crate::ErrorKind::BufferTooSmall) if the buffer is too short; [`Error::needed_len`]
-/// says how many bytes are needed. It is also an error if the value does not fit a layout, or if its `Serialize` fails. After an
-/// error, part of the buffer may be overwritten.
+/// says how many bytes are needed. It is also an error if the value does not fit a layout, or if its `Serialize` fails.
+/// After an error, part of the buffer may be overwritten.
 ///
 /// ```
 /// let mut buffer = [0; 100];

@@ -121,6 +121,7 @@ faults! {
         Filter { filter: Filter } "has {filter}, a filter that this crate cannot undo"
         RowsOfFrame { filter: Filter }
             "has {filter} with parameter 0, a filter that takes the item size from the frame"
+        Lazy "is marked as lazy, so its blocks are in a file and not in the chunk"
         Instrumented "has measurements of its codec instead of data"
         Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
     }

@@ -198,7 +198,7 @@ impl ChunkHeader {
     /// The number of bytes of the longest header.
     pub const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header at the start of these bytes; `None` if these bytes cannot begin with a header.
+    /// The header at the start of these bytes; `None` if they do not begin with a whole header.
     ///
     /// Only the first 32 bytes of a chunk are needed, and only the first 16 bytes of a chunk of Blosc 1.
     ///
@@ -227,7 +227,7 @@ impl ChunkHeader {
         let is_uncompressed = flags & IS_STORED != 0;
         let filter = |at| Filter { id: more(FILTERS + at), meta: more(FILTERS_META + at) };
         // A chunk shorter than its header is rejected, because the callers subtract `header_len` from `cbytes`.
-        (cbytes >= header_len).then_some(Self {
+        (cbytes >= header_len && bytes.len() >= header_len).then_some(Self {
             header_len,
             version: *start.get(VERSION)?,
             typesize: *start.get(TYPESIZE)?,
@@ -254,7 +254,7 @@ impl ChunkHeader {
         self.header_len
     }
 
-    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1.
+    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1, 3 and 4 before Blosc 2.0.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.version

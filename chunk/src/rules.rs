@@ -115,6 +115,7 @@ impl ChunkHeader {
         if !self.has_table() {
             return Ok(());
         }
+        ensure(!self.is_lazy(), Fault::Lazy)?;
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
         let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
         ensure(codec.is_built_in(), Fault::Codec { codec })?;

@@ -1,4 +1,4 @@
-//! The public methods of [`Array`], most of them calls into the folder `slice`, which does the work.
+//! The public methods of [`Array`]. Those that read from the file are calls into the folders that do the work.
 
 use std::path::Path;
 
@@ -34,7 +34,8 @@ impl Array {
     }
 
     /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
-    /// another process changes.
+    /// another process changes: it calls this before each read. (A slice alone does not notice that the file was replaced, as
+    /// by the first append to an empty array: it reads the old file.)
     ///
     /// # Errors
     ///

@@ -90,8 +90,9 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! If the file has changed since the array was opened, a slice is an error of the kind `Changing`, and
-//! `Array::refresh` returns the array as it is now (feature `decompress`).
+//! Call `Array::refresh` before each read (feature `decompress`). It reads the header, and if the file has changed since the
+//! array was opened, it returns the array as it is now. Without it, a slice is an error of the kind `Changing` if the file
+//! was changed in place; if the file was replaced by a new one, slices go on to read the old file, without an error.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -109,6 +110,7 @@
 //! update.flush()?;
 //!
 //! assert_eq!(array.whole().read().unwrap_err().kind(), ErrorKind::Changing);
+//! // Before each read:
 //! if let Some(now) = array.refresh()? {
 //!     array = now;
 //! }
@@ -304,8 +306,8 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: an array that is open fails with `Changing` after
-//! a commit, and `Array::refresh` opens it with the new images. Replaced chunks leave holes in the file; a repack
+//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with the
+//! new images. Replaced chunks leave holes in the file; a repack
 //! removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale; `rebuild_index` of
 //! python-blosc2 builds them again.
 //!

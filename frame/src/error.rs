@@ -64,7 +64,8 @@ pub enum ErrorKind {
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// Another program changed the frame while it was read, or after it was opened. Open it again. If
+    /// Another program changed the frame while it was read, or after it was opened. Open it again, an array by
+    /// `Array::refresh`. If
     /// [`Error::finding`] is `Some`, it describes the fault that the last read found. If every attempt gives the same
     /// finding, a writer was interrupted.
     Changing,

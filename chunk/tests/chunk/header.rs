@@ -25,6 +25,14 @@ fn parsed(bytes: &[u8]) -> ChunkHeader {
 }
 
 #[test]
+fn parse_takes_only_a_whole_header() {
+    let bytes = header();
+    for length in 0..bytes.len() {
+        assert!(ChunkHeader::parse(&bytes[..length]).is_none(), "{length}");
+    }
+}
+
+#[test]
 fn a_header_of_16_bytes_has_its_filters_in_its_flags() {
     for (flags, filters) in [
         (0x00, [Filter::NONE, Filter::NONE]),
@@ -129,6 +137,8 @@ fn plugins_and_the_unknown_are_refused_by_name() {
     }
     let says = "has bytedelta with parameter 0, a filter that takes the item size from the frame";
     assert_eq!(with(&[(21, 35)]), says);
+    let says = "is marked as lazy, so its blocks are in a file and not in the chunk";
+    assert_eq!(with(&[(MORE_FLAGS, 8)]), says);
     assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec instead of data");
     assert_eq!(with(&[(MORE_FLAGS, 0x20)]), "is all NaN, but Blosc2 has no NaN of 3 bytes");
 }

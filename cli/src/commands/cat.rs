@@ -155,7 +155,7 @@ struct Printing<'p> {
 
 impl Printing<'_> {
     /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can
-    /// be read, nothing is printed. A failure that is found later is a [`Trouble::Failure`].
+    /// be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
     fn pieces<W>(
         self,
         out: &mut W,

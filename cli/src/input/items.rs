@@ -291,7 +291,7 @@ impl Items {
         Ok(())
     }
 
-    /// Reads a slice into a buffer that the next call reuses.
+    /// Reads a slice. The next call reuses its memory if the array is in a local file.
     pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
         let mut buffer = mem::take(&mut self.buffer);
         if let Some(object) = self.frame().reader().object() {

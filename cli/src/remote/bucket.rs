@@ -16,7 +16,7 @@ use object_store::{Error, GetOptions, GetRange, ObjectStore};
 
 use super::http::Unusable;
 use super::runtime::{runtime, wait};
-use super::service::{Service, is_of_server, unusable};
+use super::service::{STOPPED, Service, is_of_server, unusable};
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::remark;
@@ -93,7 +93,7 @@ impl Bucket {
             }
             requests.await
         })?;
-        answer.ok_or_else(|| Problem::new("stopped", "the output was closed"))
+        answer.ok_or_else(|| Problem::new(STOPPED, "the output was closed"))
     }
 
     /// Requests a byte range of an object, which can extend beyond its end. If the object has no byte of the range, the
@@ -124,7 +124,7 @@ impl Bucket {
             Err(error) if matches!(unusable(&error), Some(Unusable::Refused { status: 416, .. })) => {
                 (Answer::default(), 0)
             }
-            answer => answer.map_err(|error| self.problem(&error))?,
+            answer => answer.map_err(|error| self.failed(&error))?,
         };
         self.failures.store(0, Ordering::Relaxed);
         if answer.bytes.len() as u64 != expected {
@@ -134,8 +134,8 @@ impl Bucket {
         Ok(answer)
     }
 
-    /// The failure of a request. Failures of the server are counted.
-    pub(super) fn problem(&self, error: &Error) -> Problem {
+    /// Counts the failure of a request, and explains it.
+    pub(super) fn failed(&self, error: &Error) -> Problem {
         if is_of_server(error) {
             self.failures.fetch_add(1, Ordering::Relaxed);
         } else if unusable(error).is_some() {

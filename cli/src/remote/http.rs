@@ -70,7 +70,7 @@ impl fmt::Display for Unusable {
             Self::Comment => f.write_str(
                 "the server sent a page with comments or instructions, like a web page; object stores send none",
             ),
-            // `Service::problem` words the other reasons.
+            // `Service::explain` words the other reasons.
             other => fmt::Debug::fmt(other, f),
         }
     }

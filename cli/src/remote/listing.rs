@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::bucket::{Bucket, ObjectUrl};
 use super::runtime::runtime;
+use super::service::STOPPED;
 use crate::problem::Problem;
 use crate::text;
 
@@ -42,7 +43,7 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
         while let Some(object) = objects.next().await {
             // Some tools mark a folder by an empty object with the key of the folder.
             let is_mark = object.as_ref().is_ok_and(|object| object.size == 0);
-            let key = object.map(|object| Some(object.location)).map_err(|error| bucket.problem(&error));
+            let key = object.map(|object| Some(object.location)).map_err(|error| bucket.failed(&error));
             if !is_mark && sender.send(key).await.is_err() {
                 // Nobody reads the queue any more.
                 return;
@@ -75,6 +76,10 @@ impl Iterator for Objects {
             Err(problem) => problem,
         };
         self.is_over = true;
+        // The output was closed, so nobody reads the rest.
+        if problem.code == STOPPED {
+            return None;
+        }
         if self.count == 0 {
             let message = format!("cannot be listed: {}", problem.message);
             return Some(Err(Problem::new(problem.code, message)));

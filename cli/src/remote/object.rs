@@ -1,11 +1,10 @@
 //! Objects, read by ranges.
 
-use std::collections::HashMap;
 use std::io::{self, Read};
+use std::mem;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
-use std::thread::{self, ThreadId};
 
 use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
@@ -78,11 +77,11 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
-    /// The bytes that each thread has read last and read ahead. So a thread does not discard what another one needs.
-    windows: Mutex<HashMap<ThreadId, Windows>>,
+    /// An object is read by one thread at a time.
+    windows: Mutex<Windows>,
 }
 
-/// The bytes that a thread has read.
+/// The bytes that were read and may be needed again.
 #[derive(Default)]
 struct Windows {
     /// The bytes of the last request.
@@ -192,12 +191,11 @@ impl Object {
         }
     }
 
-    /// Lends the bytes of this thread to a function. Meanwhile, other threads can read.
+    /// Lends the bytes to a function. No lock is held meanwhile, because the function waits for the server.
     fn with_windows<T>(&self, read: impl FnOnce(&mut Windows) -> T) -> T {
-        let thread = thread::current().id();
-        let mut windows = lock(&self.windows).remove(&thread).unwrap_or_default();
+        let mut windows = mem::take(&mut *lock(&self.windows));
         let result = read(&mut windows);
-        lock(&self.windows).insert(thread, windows);
+        *lock(&self.windows) = windows;
         result
     }
 }
@@ -258,72 +256,5 @@ impl ReadAt for Object {
             windows.ahead = read.map(|((_, range), bytes)| Window { start: range.start, bytes }).collect();
             Ok(())
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{BufRead, BufReader, Write};
-    use std::net::TcpListener;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::{Arc, Barrier};
-
-    use super::*;
-
-    const LEN: usize = 1 << 20;
-
-    /// Starts a web server with an object of `LEN` bytes. Returns the URL, and the number of requests so far.
-    fn served() -> (String, Arc<AtomicUsize>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/object", listener.local_addr().unwrap());
-        let requests = Arc::<AtomicUsize>::default();
-        let count = requests.clone();
-        let serve = move |stream: std::net::TcpStream| {
-            let mut lines = BufReader::new(&stream).lines().map_while(Result::ok);
-            while let Some(line) = lines.next() {
-                let Some(range) = line.strip_prefix("range: bytes=") else { continue };
-                let (first, last) = range.split_once('-').unwrap();
-                let bytes = first.parse().unwrap()..=last.parse::<usize>().unwrap();
-                lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
-                count.fetch_add(1, Ordering::SeqCst);
-                let body: Vec<_> = bytes.map(|byte| u8::try_from(byte % 251).unwrap()).collect();
-                let head = format!(
-                    "HTTP/1.1 206 Part\r\nContent-Range: bytes {range}/{LEN}\r\nContent-Length: {}\r\n\r\n",
-                    body.len()
-                );
-                (&stream).write_all(&[head.as_bytes(), &body].concat()).unwrap();
-            }
-        };
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let serve = serve.clone();
-                thread::spawn(move || serve(stream.unwrap()));
-            }
-        });
-        (url, requests)
-    }
-
-    #[test]
-    fn read_ahead_of_a_thread_keeps_the_bytes_of_the_others() {
-        let (url, requests) = served();
-        let object = open(Path::new(&url)).unwrap();
-        let both = Barrier::new(2);
-        thread::scope(|scope| {
-            for start in [100_000_u64, 600_000] {
-                let (object, both) = (&object, &both);
-                scope.spawn(move || {
-                    let ranges = [0, 100_000].map(|from| start + from..start + from + 50_000);
-                    object.read_ahead(&ranges).unwrap();
-                    both.wait();
-                    for range in ranges {
-                        let mut bytes = vec![0; 50_000];
-                        assert_eq!(object.read_at(&mut bytes, range.start).unwrap(), bytes.len());
-                        assert!(range.zip(bytes).all(|(at, byte)| u64::from(byte) == at % 251));
-                    }
-                });
-            }
-        });
-        // One to open the object, and one for each of the four ranges.
-        assert_eq!(requests.load(Ordering::SeqCst), 5);
     }
 }

@@ -19,6 +19,9 @@ use crate::text::shortened;
 /// frame.
 pub(super) const MISSING: &str = "missing";
 
+/// The code if the output was closed while a request was under way.
+pub(super) const STOPPED: &str = "stopped";
+
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
 /// The maximum width of a message that quotes a server.

@@ -204,7 +204,11 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
     write_zeros(&folder.path().join("blocks.b2nd"), &[1 << 30], &[1 << 30], &[1 << 28]);
     for name in ["chunks.b2nd", "rows.b2nd", "blocks.b2nd"] {
         assert!(fs::metadata(folder.path().join(name)).unwrap().len() < 4096);
-        for option in ["--json", "--npy"] {
+        for option in ["--json", "--npy", "--csv"] {
+            if option == "--csv" && name == "rows.b2nd" {
+                // CSV has at most two dimensions.
+                continue;
+            }
             let limit = "ulimit -v 786432";
             let mut command = crate::run::b2nd_under(limit, folder.path(), &["cat", option, name]);
             let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

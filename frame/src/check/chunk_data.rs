@@ -28,8 +28,9 @@ pub(crate) fn check_methods(header: &ChunkHeader) -> Result<CheckedHeader, NotDe
     check_support(header).map_err(NotDecompressed::NotTried)
 }
 
-/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the
-/// place of compressed bytes, returns the offset of this page in the file.
+/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is
+/// the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the place of compressed
+/// bytes, returns the offset of this page in the file.
 #[cfg(feature = "decompress")]
 pub(crate) fn check(header: &CheckedHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;

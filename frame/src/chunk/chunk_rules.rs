@@ -174,8 +174,8 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
     }
 }
 
-/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. The caller must have checked
-/// that the chunk has a table of blocks: a chunk without a table needs no decompressor.
+/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. A build without
+/// the feature `decompress` refuses all, so it must be asked only about a chunk with a table of blocks.
 pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, String> {
     if cfg!(not(feature = "decompress")) {
         return Err("is compressed; build with the feature `decompress`".into());

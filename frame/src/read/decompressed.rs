@@ -17,7 +17,8 @@ impl<R: ReadAt> Chunks<'_, R> {
     /// never written become zeros.
     ///
     /// To read items of an array, use [`Array::slice`](crate::Array::slice). A chunk of a few stored bytes can
-    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and [`ChunkHeader::nbytes`] give the decompressed size before the
+    /// decompress to 2 GiB. [`ChunkEntry::nbytes`] and
+    /// [`ChunkHeader::nbytes`](b2nd_chunk::ChunkHeader::nbytes) give the decompressed size before the
     /// chunk is decompressed.
     ///
     /// # Errors

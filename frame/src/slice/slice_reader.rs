@@ -40,8 +40,6 @@ pub struct Slice<'a, R> {
     pub(super) patience: Option<Duration>,
 }
 
-impl<R> Array<R> {}
-
 impl<'a, R> Slice<'a, R> {
     /// A slice with these subscripts. If they are `None`, it is the whole array.
     pub(crate) fn new(array: &'a Array<R>, subscripts: Option<Vec<Subscript>>) -> Self {
@@ -122,7 +120,7 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
     ///   bytes than the frame, or if two of them have the same file. Chunks of a contiguous frame that share bytes are read as
-    ///   far as they can be decompressed: only a check compares the places of all chunks.
+    ///   far as they can be decompressed: only a check and a salvage compare the places of all chunks.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///

@@ -342,8 +342,8 @@ impl Vlmetalayer {
         value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
     }
 
-    /// Writes the value as `MessagePack` bytes, decompressed block by block. Unlike [`value`](Self::value), it has no limit:
-    /// a few bytes can become 2 GiB.
+    /// Writes the value as `MessagePack` bytes, decompressed block by block if the blocks have one size. Unlike
+    /// [`value`](Self::value), it has no limit: a few bytes can become 2 GiB.
     ///
     /// # Errors
     ///
@@ -364,9 +364,16 @@ impl Vlmetalayer {
         let chunk = self.chunk();
         let damaged = |reason: String| Error::decode(self.name(), reason);
         let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
-        let mut block = expansion::zeroed(header.blocksize().min(header.nbytes()))?;
         let chunk = Chunk::parse(chunk).map_err(|error| damaged(error.to_string()))?;
         let mut decompressor = Decompressor::new();
+        if header.has_variable_blocks() {
+            // Nothing but their streams gives the lengths of the blocks.
+            let mut data = expansion::zeroed(header.nbytes())?;
+            let read = decompressor.decompress_into(&chunk, &mut data);
+            read.map_err(|error| damaged(error.to_string()))?;
+            return out.write_all(&data).map_err(Error::writing);
+        }
+        let mut block = expansion::zeroed(header.blocksize().min(header.nbytes()))?;
         for number in 0..header.nblocks().unwrap_or_default() {
             let length = header.block_len(number).unwrap_or_default();
             let block = block.get_mut(..length).unwrap_or_default();

@@ -105,7 +105,8 @@ fn a_chunk_file_that_is_not_whole_is_found() {
         (&b""[..], "is not a chunk"),
         (&chunk[..15], "is not a chunk"),
         (&[0; 80], "is not a chunk"),
-        (&chunk[..20], "has 20 bytes, but its chunk needs 80"),
+        (&chunk[..31], "is not a chunk"),
+        (&chunk[..32], "has 32 bytes, but its chunk needs 80"),
         (&chunk[..79], "has 79 bytes, but its chunk needs 80"),
     ] {
         fs::write(&file, bytes).unwrap();

@@ -603,6 +603,23 @@ fn a_body_that_the_header_of_its_chunk_cannot_have_is_named() {
     assert_eq!((findings[0].message(), findings[0].offset()), (&*says, Some(start)));
 }
 
+#[cfg(feature = "decompress")]
+#[test]
+fn write_value_takes_blocks_of_any_length() {
+    let frame = Frame::open(data().join("peers/blocks_of_any_length.b2frame")).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.find(|entry| entry.as_ref().is_ok_and(ChunkEntry::is_stored)).unwrap().unwrap();
+    let chunk = chunks.compressed(&entry).unwrap().unwrap();
+    let expected = chunks.decompressed(&entry).unwrap();
+    let shapes = b2nd_serde::Shapes { shape: &[0], chunkshape: &[0], blockshape: &[0] };
+    let meta = b2nd_serde::Meta::new(shapes, "|u1").unwrap();
+    let file = FrameBuilder::new(meta).vlmetalayer_chunk("value", &chunk).to_vec([[]; 0]).unwrap();
+    let trailer = Frame::read_at(&file, 0).unwrap().trailer().unwrap();
+    let mut value = Vec::new();
+    trailer.vlmetalayers()[0].write_value(&mut value).unwrap();
+    assert!(value == expected && *value == *trailer.vlmetalayers()[0].value().unwrap());
+}
+
 /// A frame without an array. Its chunk index has these offsets.
 fn with_offsets(offsets: &[usize]) -> Vec<u8> {
     let body: Vec<u8> = offsets.iter().flat_map(|&offset| (offset as u64).to_le_bytes()).collect();

@@ -1149,7 +1149,8 @@ fn read_rejects_a_repeated_value_that_is_longer_than_a_type_size_of_1() {
         let at = Frame::parse(&file).unwrap().header().header_len;
         file[at..at + chunk.len()].copy_from_slice(&chunk);
         let report = Check::new(CheckDepth::ChunkHeaders).run(&crate::opened(&file[..])).unwrap();
-        assert!(report.findings.iter().all(|finding| finding.code() == FindingCode::UnownedBytes));
+        let codes: Vec<_> = report.findings.iter().map(b2nd_frame::Finding::code).collect();
+        assert_eq!(codes, [FindingCode::UnownedBytes]);
         let read = crate::opened_array(file).whole().read();
         match value {
             [_] => assert_eq!(read.unwrap(), [7; 16]),

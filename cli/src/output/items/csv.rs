@@ -79,15 +79,23 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     fn cell(&mut self, text: &str) -> io::Result<()> {
         let written =
             if self.is_terminal { self.out.write_field(&*clean(text)) } else { self.out.write_field(text) };
-        Ok(written?)
+        written.map_err(into_io)
     }
 
     fn end_row(&mut self) -> io::Result<()> {
-        Ok(self.out.write_record(None::<&[u8]>)?)
+        self.out.write_record(None::<&[u8]>).map_err(into_io)
     }
 
     pub(crate) fn end(mut self) -> io::Result<()> {
         self.out.flush()
+    }
+}
+
+/// The error of the output. The conversion of the crate csv loses its kind, by which a closed pipe is known.
+fn into_io(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 
