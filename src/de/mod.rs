@@ -217,6 +217,7 @@ impl<'de> Deserializer<'de> {
     #[inline(always)]
     fn read<V: Visitor<'de>>(&mut self, requested: RequestedEntries, visitor: V) -> Result<V::Value, Error> {
         match Metalayer::ordinary(self.reader) {
+            // `read_general` gives the same result for all that this case takes, only more slowly.
             Some(metalayer) if requested.takes_all_in_order() && !(self.must_end && metalayer.has_rest()) => {
                 let value = visit::<true, V>(&metalayer, requested, visitor)?;
                 self.reader = metalayer.rest;

@@ -106,11 +106,9 @@ impl Checked {
             let many = format!("{} were not checked in full; for example ", count(self.partly, "frame"));
             remark(&format_args!("{}{example}", if self.partly > 1 { &many } else { "" }));
         }
-        // If frames were checked, and there are no findings and no failures, the hint says what a check of this depth
-        // does not read or cannot find.
-        let is_fine = self.frames > 0 && self.with_errors + self.with_warnings + self.failures == 0;
+        // If there are frames without findings, the hint says what a check of this depth does not read or cannot find.
         let hint = match depth {
-            _ if !is_fine => "",
+            _ if self.frames <= self.with_errors + self.with_warnings => "",
             CheckDepth::Frame => "; chunks not read (--chunks)",
             CheckDepth::ChunkHeaders => "; data of chunks not read (--data)",
             _ => "; Blosc2 has no checksums, so not every change of the data is found",

@@ -415,7 +415,7 @@ fn a_table_that_was_not_closed_is_warned_of_and_counted() {
         "open.b2z: warning: unclosed-table: the table was not closed: its number of rows is missing\n";
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), warning));
     let last = text(&output.stderr).lines().last().unwrap();
-    assert_eq!(last, "b2nd: 5 frames, 1 table, 1 with warnings");
+    assert_eq!(last, "b2nd: 5 frames, 1 table, 1 with warnings; chunks not read (--chunks)");
     let page = text(&run(folder.path(), &["info", "open.b2z"]).stdout).to_owned();
     assert!(page.contains("rows    : unknown, ") && page.contains("warning : unclosed-table, "), "{page}");
 }

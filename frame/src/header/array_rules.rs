@@ -68,7 +68,8 @@ fn oddities(array: &ArrayHeader<'_>) -> Vec<Finding> {
     let stale = array.stale_tail().len();
     if stale > 0 {
         let end = start + array.metalayer().bytes().len() - stale;
-        let text = format!("{stale} old bytes follow the array's metalayer");
+        let verb = if stale == 1 { "follows" } else { "follow" };
+        let text = format!("{} {verb} the array's metalayer", counted(stale, "old byte"));
         findings.push(about(FindingCode::StaleTail, end, text).numbers(0, stale));
     }
     if !array.has_blocks() {

@@ -418,7 +418,8 @@ fn place<R: ReadAt>(
     let (parts, order) = in_order(file, header)?;
     let found = order.found.len();
     if found == 0 {
-        let nothing = "nothing could be saved: neither a chunk index nor a chunk was found";
+        let nothing =
+            "nothing could be saved: no chunk index that fits the array and no undamaged chunk was found";
         return Err(match contradiction {
             Some(why) => Error::array_unknown(format_args!("{nothing}; {why}")),
             None => Error::unsupported(nothing),

@@ -381,7 +381,8 @@ fn without_an_index_the_order_must_be_assumed() {
         assert_eq!(error.kind(), expected, "{length}");
         let assumed = of(cut.to_vec()).assume_order().preview();
         if whole == 0 {
-            let message = "nothing could be saved: neither a chunk index nor a chunk was found";
+            let message =
+                "nothing could be saved: no chunk index that fits the array and no undamaged chunk was found";
             assert_eq!(assumed.unwrap_err().to_string(), message);
             continue;
         }
