@@ -53,8 +53,8 @@
 //! - `flatten` turns a struct into a map, so it cannot be used.
 //! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
 //!   unknown names: serde passes the aliases of fields in the same list as the names of fields, so an unknown name may
-//!   be an alias. Six fields and an alias that are not named after the entries are taken for seven fields, which fails
-//!   as a duplicate field. When writing, every field counts as an entry. If a field is not an entry, use
+//!   be an alias. A struct of six fields and an alias, none of them named after the entries, counts as seven fields:
+//!   reading fails with `duplicate field`. When writing, every field counts as an entry. If a field is not an entry, use
 //!   `#[serde(skip)]` (or `default` and `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can

@@ -348,7 +348,7 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
 /// continue.
 const FAILED: u8 = u8::MAX;
 
-/// A metalayer that is being written, entry by entry. If it `MUST_FIT` the buffer, it is an error if it does not.
+/// A metalayer that is being written, entry by entry. With `MUST_FIT`, one that is longer than the buffer is an error.
 // The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
 // of names and the matches over entries, because it knows the entry of each field.
 #[derive(Debug)]

@@ -52,8 +52,7 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The parameters of compression are invalid, or this crate cannot apply them.
     Params,
-    /// The data is longer than that of a chunk can be, or than the limit of
-    /// `decompress_to_vec`.
+    /// The data is longer than the data of a chunk can be, or than the limit given to `decompress_to_vec`.
     DataTooLong,
     /// The system has no memory for a block or a chunk. The call may succeed later.
     NoMemory,

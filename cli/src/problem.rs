@@ -42,7 +42,8 @@ impl Problem {
         self
     }
 
-    /// The problem that no file can be created in a folder, because it is missing or not a folder; `None` if it is one.
+    /// The problem that no file can be created in a folder, because it is missing or not a folder; `None` if it is a
+    /// folder.
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
         let message = || format!("cannot create a file in {}: {why}", folder.display());

@@ -1,4 +1,4 @@
-//! The public methods of [`Array`]. Those that read from the file are calls into the folders that do the work.
+//! The public methods of [`Array`]. Those that read the file call `read/` and `slice/`.
 
 use std::path::Path;
 
@@ -33,9 +33,9 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Looks whether there is another array at the path by now, and if so, opens it. So a program can follow an array that
-    /// another process changes: it calls this before each read. (A slice alone does not notice that the file was replaced, as
-    /// by the first append to an empty array: it reads the old file.)
+    /// Opens the array again if its file has changed; `None` if it has not. To follow an array that another process
+    /// changes, call this before each read. A slice alone does not notice that the file was replaced by a new one, as by
+    /// the first append to an empty array: it reads the old file.
     ///
     /// # Errors
     ///
@@ -63,9 +63,9 @@ impl Array {
 }
 
 impl<R> Array<R> {
-    /// Opens the array of a frame. Nothing is read. An item that another program overwrites in its place shows only from the
-    /// first slice on, unless the array is opened by [`open`](Self::open). For a [`SlicePlan`](crate::SlicePlan), a frame that was
-    /// [parsed](Frame::parse) from bytes is enough.
+    /// Opens the array of a frame. Nothing is read. So an item that another program overwrites in its place before the
+    /// first slice goes unnoticed, unless the array is opened by [`open`](Self::open). For a
+    /// [`SlicePlan`](crate::SlicePlan), a frame that was [parsed](Frame::parse) from bytes is enough.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ impl<R> Array<R> {
     ///   files, or the items are Python objects, or the chunks of a super-chunk have different sizes. Also `Unsupported` if
     ///   the array may be described in the trailer: [`with_trailer`](Self::with_trailer) opens it.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame breaks a rule of [`check`](crate::check()).
-    /// - [`Changing`](crate::ErrorKind::Changing) if it does because another program is changing the frame.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the header is invalid because another program is changing the frame.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};

@@ -64,10 +64,9 @@ pub enum ErrorKind {
     Encode,
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// Another program changed the frame while it was read, or after it was opened. Open it again, an array by
-    /// `Array::refresh`. If
-    /// [`Error::finding`] is `Some`, it describes the fault that the last read found. If every attempt gives the same
-    /// finding, a writer was interrupted.
+    /// Another program changed the frame while it was read, or after it was opened. Open it again; for an array,
+    /// call `Array::refresh`. If [`Error::finding`] is `Some`, it describes the fault that the last read found. If every
+    /// attempt gives the same finding, a writer was interrupted.
     Changing,
     /// An argument does not fit the frame or the format, such as a slice outside the shape. The call can succeed with
     /// another argument. The call has changed no file.

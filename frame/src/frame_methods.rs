@@ -1,5 +1,5 @@
-//! The public methods of [`Frame`]. Those about the header in memory are complete here, and the folders use them too. Each of
-//! the others is a call into the folder that does the work.
+//! The public methods of [`Frame`]. Those about the header in memory are complete here, and the folders use them too. The
+//! others call `read/`, `check/`, `dump/` or `edit/`.
 
 use core::ops::ControlFlow;
 use std::path::Path;

@@ -127,7 +127,7 @@ impl TextFault {
         }
     }
 
-    /// The fault of bytes that are not UTF-8, but otherwise a dtype.
+    /// The fault of a dtype whose only fault is invalid UTF-8.
     #[cold]
     pub(crate) fn not_utf8(bytes: &[u8]) -> Self {
         let valid = core::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);

@@ -47,14 +47,15 @@ pub(crate) struct Cat {
     npy: bool,
     /// Print a JSON object with all items
     ///
-    /// Each number is the stored one. NaN and infinities are the strings "NaN",
-    /// "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text. If such an item has bytes that are not
-    /// UTF-8, or the characters \x, then such a byte is \xNN in the text, and a backslash is \\
+    /// Numbers are not rounded. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null.
+    /// Items of dtype S are text, in which a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the
+    /// characters \x, a backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
-    /// Print all items as comma-separated values: a line for each item of 1 dimension, or for each row of 2
+    /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there are 2
     ///
-    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. Only structs have a line with names.
+    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. If the items are
+    /// structs, the first line has the names of the fields.
     #[arg(long, conflicts_with_all = ["npy", "json", "full"])]
     csv: bool,
 }

@@ -48,7 +48,7 @@ use crate::waiting::{Wait, while_changing};
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] <FROM> <TO>\n       b2nd convert [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM and TO: a NumPy file or an array, and a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| arg.help("FROM, a NumPy file or an array, and TO, a new path (with --append, an array). With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
 )]
 #[command(after_help = "Examples:
   b2nd convert image.npy image.b2nd

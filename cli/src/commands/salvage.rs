@@ -37,7 +37,7 @@ use crate::waiting::{Wait, while_changing};
 #[derive(Args)]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] <FROM> <TO>\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM and TO: a damaged frame, and a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| arg.help("FROM, a damaged frame, and TO, a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
 )]
 #[command(after_help = "Examples:
   b2nd salvage damaged.b2nd saved.b2nd

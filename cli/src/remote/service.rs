@@ -142,7 +142,7 @@ impl Service {
                 ("io", format!("there is no connection to the server: {}", innermost(error)))
             }
             (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
-                ("io", "the connection ended before the answer did; try again".into())
+                ("io", "the connection ended before the answer was complete; try again".into())
             }
             // A listing has a key that cannot be requested.
             _ if find::<object_store::path::Error>(error).is_some() => {

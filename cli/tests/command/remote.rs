@@ -336,7 +336,7 @@ fn each_failure_has_a_clear_message() {
         ("refused/a.b2nd", &["refuses access", "403, InvalidAccessKeyId", "AWS_ACCESS_KEY_ID"]),
         ("gone/a.b2nd", &["there is no bucket s3://gone"]),
         ("elsewhere/a.b2nd", &["in another region: set AWS_REGION"]),
-        ("half/a.b2nd", &["the connection ended before the answer did", "try again"]),
+        ("half/a.b2nd", &["the connection ended before the answer was complete", "try again"]),
         ("silent/a.b2nd", &["does not answer", "B2ND_TIMEOUT"]),
         ("whole/a.b2nd", &["ignores byte ranges, which every object store supports"]),
         ("bucket/none.b2nd", &["no such object; `b2nd ls` lists the objects below a prefix"]),

@@ -82,7 +82,7 @@ codes! {
         "python-blosc2 wrote an array with items of more than 255 bytes that was not contiguous in memory."
         "Rewrite the file. This writes the item size into the header; then all items can be read."
     Sizes "sizes" Error Frame Salvage
-        "A size in the header is negative or 0, though there are chunks, or contradicts another size."
+        "A size in the header contradicts another size, or is 0 or negative although the frame has chunks."
         DAMAGE
         "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
 

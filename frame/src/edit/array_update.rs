@@ -60,8 +60,8 @@ const MIN_HOLES: u64 = 1 << 16;
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
 /// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index and
 /// trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
-/// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the old array. In four
-/// cases, a commit instead writes a new file, which replaces the old file:
+/// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the old
+/// array. In four cases, a commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
 /// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's metalayer, which

@@ -81,7 +81,7 @@ pub struct Array<R = File> {
 type Modified = Option<(SystemTime, Option<FileIdentity>)>;
 
 impl Array {
-    /// The array that is at the path by now; `None` if it is the same one.
+    /// The array that is now at the path; `None` if it has not changed.
     pub(crate) fn reopened(&self) -> Result<Option<Self>, Error> {
         let frame = &self.frame;
         let path =

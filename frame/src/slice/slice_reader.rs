@@ -119,8 +119,8 @@ impl<R: ReadAt> Slice<'_, R> {
     ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
-    ///   bytes than the frame, or if two of them have the same file. Chunks of a contiguous frame that share bytes are read as
-    ///   far as they can be decompressed: only a check and a salvage compare the places of all chunks.
+    ///   bytes than the frame, or if two of them are in the same chunk file. Chunks of a contiguous frame that share bytes
+    ///   are read as far as they can be decompressed: only a check and a salvage compare the places of all chunks.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///

@@ -342,8 +342,8 @@ impl Vlmetalayer {
         value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
     }
 
-    /// Writes the value as `MessagePack` bytes, decompressed block by block if the blocks have one size. Unlike
-    /// [`value`](Self::value), it has no limit: a few bytes can become 2 GiB.
+    /// Writes the value as `MessagePack` bytes, decompressed block by block if all blocks have the same
+    /// size. Unlike [`value`](Self::value), it has no limit: a few bytes can become 2 GiB.
     ///
     /// # Errors
     ///
@@ -367,7 +367,7 @@ impl Vlmetalayer {
         let chunk = Chunk::parse(chunk).map_err(|error| damaged(error.to_string()))?;
         let mut decompressor = Decompressor::new();
         if header.has_variable_blocks() {
-            // Nothing but their streams gives the lengths of the blocks.
+            // Only the streams record the lengths of these blocks.
             let mut data = expansion::zeroed(header.nbytes())?;
             let read = decompressor.decompress_into(&chunk, &mut data);
             read.map_err(|error| damaged(error.to_string()))?;

@@ -41,7 +41,7 @@ impl Destination {
         // occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // The folder of the path is none, which `Folder::containing` reports.
+            // The parent is not a folder, which `Folder::containing` reports.
             Err(error) if error.kind() == ErrorKind::NotADirectory && !ends_with_separator => {}
             Err(error) => return Err(Error::io("create", to, error)),
             Ok(_) => return Err(Error::exists(to)),

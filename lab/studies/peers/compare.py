@@ -24,8 +24,8 @@ ARRAY_FIELDS = "shape", "chunks", "blocks", "ndim", "nbytes", "dtype"
 HEAD = """\
 # The frames of python-blosc2's tests
 
-Written by `lab/run peers`. It keeps each frame that the tests of python-blosc2 write, and compares what `b2nd info`, `b2nd ls` and
-`b2nd check` print about it with the values of python-blosc2.
+Written by `lab/run peers`. It keeps each frame that the tests of python-blosc2 write, and compares what `b2nd info`, `b2nd
+ls` and `b2nd check` print about it with the values of python-blosc2.
 
 ```text
 """
