@@ -272,8 +272,8 @@ impl ChunkHeader {
         self.nbytes
     }
 
-    /// The size of a decompressed block in bytes. If blocks have different sizes, the header has
-    /// the number of blocks here.
+    /// The size of a decompressed block in bytes. If blocks have different sizes, the header has the number of
+    /// blocks here.
     #[must_use]
     pub fn blocksize(&self) -> usize {
         self.blocksize

@@ -14,7 +14,8 @@ use crate::layout::{Entry, Layout};
 /// field has a `default` or is an `Option`.
 ///
 /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in the
-/// order of the entries count as seven fields. If one of them is an alias, serde reports a duplicate field. A struct with a well-known name for every entry of the layout certainly has a field for each.
+/// order of the entries count as seven fields. If one of them is an alias, serde reports a duplicate field. A
+/// struct with a well-known name for every entry of the layout certainly has a field for each.
 pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<bool, Error> {
     if layout.can_be_fields(fields) {
         return Ok(false);
