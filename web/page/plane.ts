@@ -89,9 +89,9 @@ function subscripts(mapping: Mapping, { ranges, steps }: Part): Subscript[] {
     return mapping.map((axis) => (axis === "x" || axis === "y" ? [...ranges[axis], steps[axis]] : axis) as Subscript);
 }
 
-/** The items of a plane as they are stored. */
-export function readItems(array: B2ndArray, mapping: Mapping, plane: Plane, options: SliceOptions): Promise<Items> {
-    return array.slice(subscripts(mapping, plane), options);
+/** The items of a part as they are stored. */
+export function readItems(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<Items> {
+    return array.slice(subscripts(mapping, part), options);
 }
 
 /** The numbers of a plane in C order of y and x. A complex number becomes its phase or its magnitude, NaT becomes NaN. */
@@ -114,7 +114,7 @@ export function isImage({ items, shape }: B2ndArray): boolean {
 
 /** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
 export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<string[][]> {
-    const items = await array.slice(subscripts(mapping, part), options);
+    const items = await readItems(array, mapping, part, options);
     const { x, y } = part.counts;
     const layout = array.items;
     if (layout.kind === "struct") {
