@@ -97,7 +97,7 @@ faults! {
         Blocksize { size: usize } "has blocks of {size} bytes, but must have 1 to {MAX_BLOCKSIZE}"
         SpecialWithData "has one value, but also data or a dictionary"
         VariableWithoutTable "has blocks of any length, but none is compressed"
-        LazyWithData "is marked as lazy, but has data"
+        Lazy "has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0"
         NeedlessDictionary { codec: Codec } "has a dictionary, but {codec} takes none"
         SpecialBits { bits: u8 } "has the special value {bits}, but only 1 to 4 are known"
         Value { body: usize, nbytes: usize } "repeats a value of {body} bytes, which does not fit {nbytes} bytes"
@@ -120,7 +120,6 @@ faults! {
         Filter { filter: Filter } "has {filter}, a filter that this crate cannot undo"
         RowsOfFrame { filter: Filter }
             "has {filter} with parameter 0, a filter that takes the item size from the frame"
-        Lazy "is marked as lazy, so its blocks are in a file and not in the chunk"
         Instrumented "has measurements of its codec instead of data"
         Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
     }

@@ -49,6 +49,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 const HAS_DICTIONARY: u8 = 0x01;
 
 /// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
+/// It cannot decompress a whole chunk of a file that has this flag.
 const IS_LAZY: u8 = 0x08;
 
 /// In byte 31: the data is measurements of the codec, not compressed data.
@@ -419,12 +420,11 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the flag of
-    /// a lazily loaded chunk.
+    /// Whether byte 30 has flags that no program stores. C-Blosc2 ignores them.
     #[doc(hidden)]
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
-        self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
+        self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
     /// Whether a block needs other bytes of the chunk: block 0 for the filter delta, or the dictionary. Also true if
@@ -574,11 +574,21 @@ pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
 
 /// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
 pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
-    let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
-    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {
-        *flags &= !HAS_DICTIONARY;
+    clear_flag(chunk, HAS_DICTIONARY, ChunkHeader::has_false_dictionary)
+}
+
+/// Clears the flag of a lazily loaded chunk, and returns whether it was set.
+pub fn clear_lazy(chunk: &mut [u8]) -> bool {
+    clear_flag(chunk, IS_LAZY, ChunkHeader::is_lazy)
+}
+
+/// Clears a flag of byte 31 if `is_wrong` is true for the header of the chunk. Returns the result of `is_wrong`.
+fn clear_flag(chunk: &mut [u8], flag: u8, is_wrong: fn(&ChunkHeader) -> bool) -> bool {
+    let is_wrong = ChunkHeader::parse(chunk).is_some_and(|header| is_wrong(&header));
+    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_wrong) {
+        *flags &= !flag;
     }
-    is_set
+    is_wrong
 }
 
 /// The special value with this number; 0 means none.

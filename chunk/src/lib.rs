@@ -133,7 +133,7 @@ pub use split_mode::SplitMode;
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};
     pub use crate::header::{
-        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, set_filter, stored_header,
-        typesize_byte,
+        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, set_filter,
+        stored_header, typesize_byte,
     };
 }

@@ -83,7 +83,8 @@ impl ChunkHeader {
         let has_data = self.is_uncompressed || self.has_dictionary;
         ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;
         ensure(self.has_table() || !self.has_variable_blocks, Fault::VariableWithoutTable)?;
-        ensure(!self.is_lazy() || !self.is_uncompressed, Fault::LazyWithData)?;
+        // C-Blosc2 ignores the flag of a lazily loaded chunk if the chunk is constant.
+        ensure(!self.is_lazy() || self.special.is_some(), Fault::Lazy)?;
         if let Some(codec) = self.codec {
             let is_needless = self.has_dictionary && !codec.takes_dictionary();
             ensure(!is_needless, Fault::NeedlessDictionary { codec })?;
@@ -115,7 +116,6 @@ impl ChunkHeader {
         if !self.has_table() {
             return Ok(());
         }
-        ensure(!self.is_lazy(), Fault::Lazy)?;
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
         let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
         ensure(codec.is_built_in(), Fault::Codec { codec })?;
