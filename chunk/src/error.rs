@@ -41,7 +41,8 @@ pub enum ErrorKind {
     Header,
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
-    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk.
+    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Or the
+    /// number of the codec or of a filter belongs neither to C-Blosc2, nor to a plugin, nor to a user.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.
@@ -124,6 +125,8 @@ faults! {
         Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
     }
     Data {
+        UnknownCodec { number: u8 } "has codec {number}, which belongs neither to C-Blosc2 nor to a plugin"
+        UnknownFilter { filter: Filter } "has {filter}, which belongs neither to C-Blosc2 nor to a plugin"
         BeyondEnd "it reaches beyond the end of the chunk"
         StreamLength { stored: usize, length: usize }
             "a stream has {stored} bytes, but must have at most the {length} of its data"

@@ -412,9 +412,7 @@ impl ChunkHeader {
 
     /// The number of the codec, if the chunk has compressed blocks and the codec is unknown. The number is from the
     /// byte `codec`, or from the flags if they name a codec themselves.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn unknown_codec(&self) -> Option<u8> {
+    pub(crate) fn unknown_codec(&self) -> Option<u8> {
         let in_flags = self.flags >> 5;
         let is_unknown = self.codec.map_or(in_flags != CODEC_OF_FRAME, Codec::is_unknown);
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))

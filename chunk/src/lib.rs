@@ -42,7 +42,7 @@
 //! - Chunks of Blosc 1 and 2. All blocks of a chunk can have the same size, or different sizes.
 //!
 //! Other chunks are refused. The error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and others), or the number
-//! of a user's codec or filter.
+//! of the codec or filter.
 //!
 //! These chunks are refused too:
 //!

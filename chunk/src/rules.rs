@@ -99,9 +99,10 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if the header is invalid, and
+    /// [`Header`](crate::ErrorKind::Header) if the header is invalid,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot decompress the chunk, for example because
-    /// the codec or a filter is a plugin.
+    /// the codec or a filter is a plugin, and [`Data`](crate::ErrorKind::Data) if no codec or filter has the number in
+    /// the header.
     pub fn checked(self) -> Result<CheckedHeader, Error> {
         self.check()?;
         self.check_support()?;
@@ -117,6 +118,10 @@ impl ChunkHeader {
             return Ok(());
         }
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
+        // Unknown numbers come first, because they are damage.
+        self.unknown_codec().map_or(Ok(()), |number| Err(Fault::UnknownCodec { number }))?;
+        let unknown_filter = self.pipeline().find(|filter| filter.is_unknown());
+        unknown_filter.map_or(Ok(()), |filter| Err(Fault::UnknownFilter { filter }))?;
         let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
         ensure(codec.is_built_in(), Fault::Codec { codec })?;
         for filter in self.pipeline() {

@@ -136,9 +136,7 @@ fn plugins_and_the_unknown_are_refused_by_name() {
         assert_eq!(with(&[(FLAGS, 0xc5), (22, codec)]), says);
     }
     assert_eq!(with(&[(FLAGS, 0xe5)]), "leaves its codec to the frame");
-    for (filter, name) in
-        [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (5, "filter 5"), (200, "filter 200")]
-    {
+    for (filter, name) in [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (200, "filter 200")] {
         assert_eq!(with(&[(21, filter)]), format!("has {name}, a filter that this crate cannot undo"));
     }
     let says = "has bytedelta with parameter 0, a filter that takes the item size from the frame";
@@ -188,12 +186,27 @@ fn numbers_below_160_without_a_name_are_unknown() {
 }
 
 #[test]
-fn codecs_that_no_release_has_are_named_by_the_flags() {
-    for (format, unknown) in [(0, None), (1, None), (2, Some(2)), (5, Some(5)), (7, None)] {
+fn checked_rejects_unknown_codecs_and_filters_as_damage() {
+    let error = |changes: &[(usize, u8)]| {
         let mut bytes = header();
-        bytes[FLAGS] = bytes[FLAGS] & 0x1f | format << 5;
-        assert_eq!(parsed(&bytes).unknown_codec(), unknown, "{format}");
+        for &(at, byte) in changes {
+            bytes[at] = byte;
+        }
+        let error = parsed(&bytes).checked().unwrap_err();
+        (error.kind(), error.message().to_string())
+    };
+    let unknown = |name: &str| {
+        (ErrorKind::Data, format!("has {name}, which belongs neither to C-Blosc2 nor to a plugin"))
+    };
+    // The flags have the numbers of codecs in bits 5 to 7. If this number is 6, the codec is in byte 22.
+    let flags = |format: u8| header()[FLAGS] & 0x1f | format << 5;
+    for format in [2, 5] {
+        assert_eq!(error(&[(FLAGS, flags(format))]), unknown(&format!("codec {format}")));
     }
+    assert_eq!(error(&[(FLAGS, flags(6)), (22, 41)]), unknown("codec 41"));
+    assert_eq!(error(&[(21, 5)]), unknown("filter 5"));
+    // An unknown filter is damage, even if the codec is a plugin.
+    assert_eq!(error(&[(FLAGS, flags(6)), (22, 33), (21, 5)]), unknown("filter 5"));
 }
 
 #[test]

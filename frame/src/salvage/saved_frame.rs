@@ -8,7 +8,7 @@ use b2nd_chunk::{ChunkHeader, SpecialValue};
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
 use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk::expansion::{NotDecompressed, expansion_limit};
+use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
 use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
@@ -131,11 +131,13 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
-            let checked = chunk_data::check_methods(&header);
+            let checked = check_support(&header);
             match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
                 Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
-                Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
+                Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
+                    doubt = Some(it(why));
+                }
             }
         }
         Ok(SavedChunk { bytes, doubt, restored: Vec::new() })

@@ -313,8 +313,10 @@ fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
         Ok(value) => {
             check_value(&value).map(|()| None).map_err(|why| format!("does not hold MessagePack: {why}"))
         }
-        Err(NotDecompressed::NotTried(why)) => Ok(Some(why)),
-        Err(NotDecompressed::Damaged(why)) => Err(format!("cannot be decompressed: {why}")),
+        Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
+            Ok(Some(format!("its chunk {why}")))
+        }
+        Err(NotDecompressed::Damaged(why)) => Err(why),
     }
 }
 

@@ -21,6 +21,8 @@ use b2nd_serde::{Meta, Shapes};
 #[cfg(feature = "decompress")]
 use serde_json::json;
 
+#[cfg(feature = "decompress")]
+use crate::frames::chunk_with_codec;
 use crate::frames::{damage, index_damage, oddities, second_generation};
 use crate::{Recording, index_start};
 
@@ -562,9 +564,27 @@ fn a_vlmetalayer_that_is_too_long_to_decompress_is_kept_as_its_bytes() {
     assert_eq!((report.is_whole(), report.found_damage()), (true, false), "{report:?}");
     let [note] = &report.unverified_metalayers[..] else { panic!("{report:?}") };
     assert_eq!(note.name, "thumb");
-    assert!(note.why.starts_with("the value has 18000005 bytes, but a chunk of "), "{}", note.why);
+    assert!(note.why.starts_with("its chunk has a value of 18000005 bytes in "), "{}", note.why);
     let trailer = Frame::read_at(Cursor::new(new), 0).unwrap().trailer().unwrap();
     assert!(trailer.vlmetalayer("thumb").unwrap().chunk() == chunk);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn check_and_salvage_take_an_unknown_codec_of_a_vlmetalayer_for_damage_but_no_codec_of_a_user() {
+    for (codec, is_damaged) in [(200, false), (41, true)] {
+        let file = with_vlmetalayer("unit", &chunk_with_codec(codec));
+        let report = Check::new(CheckDepth::ChunkData).run(&Frame::read_at(&file, 0).unwrap()).unwrap();
+        let codes: Vec<_> = report.findings.iter().map(Finding::code).collect();
+        assert_eq!(codes.contains(&FindingCode::VlmetalayerChunk), is_damaged, "{report:?}");
+        assert_eq!(report.skipped.is_empty(), is_damaged, "{report:?}");
+        let report = of(file).preview().unwrap();
+        assert_eq!(
+            (report.lost_metalayers.len(), report.unverified_metalayers.len()),
+            if is_damaged { (1, 0) } else { (0, 1) },
+            "{report:?}"
+        );
+    }
 }
 
 #[test]
