@@ -168,10 +168,20 @@ impl SpecialValue {
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
 ///
-/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+/// // The first 32 bytes of a chunk tell all its sizes.
+/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x10\0\0\0\x3a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
-/// assert_eq!((header.nbytes(), header.blocksize(), header.typesize()), (32, 32, 4));
+/// // The chunk has 58 bytes. Decompressed, it has 32 bytes: 8 items of 4 bytes.
+/// assert_eq!((header.cbytes(), header.nbytes(), header.typesize()), (58, 32, 4));
+/// // It has two blocks of 16 bytes, and their offsets are in a table of 8 bytes after the header.
+/// assert_eq!((header.nblocks(), header.blocksize(), header.block_len(1)), (Some(2), 16, Some(16)));
+/// assert_eq!((header.has_table(), header.table_len(), header.header_len()), (true, Some(8), 32));
+/// // The blocks are compressed with zstd after a shuffle, each as one stream, and can be read one by one.
 /// assert_eq!((header.codec(), header.filters()[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+/// assert!(!header.is_split() && !header.has_dictionary() && !header.has_variable_blocks());
+/// assert!(!header.needs_other_blocks());
+/// // A constant or uncompressed chunk has no compressed blocks.
+/// assert_eq!((header.special(), header.is_uncompressed(), header.version()), (None, false, 5));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
