@@ -7,8 +7,8 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! `to_vec` and `serialized_size` write as `to_slice` does: into a buffer on the stack, or into none. A `Meta` is a struct
-//! whose first field gives the layout (`SerializeMeta`).
+//! `to_vec` and `serialized_size` write as `to_slice` does: into a vector of a fixed length, or into no bytes at all. A `Meta`
+//! is a struct whose first field gives the layout (`SerializeMeta`).
 
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};
@@ -25,12 +25,13 @@ use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayo
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
 use crate::wire::{FixedInt, Slots, Writer, check_dtype};
 
-/// The size of the buffer from which `to_vec` copies a metalayer. 16 dimensions leave 16 bytes for the dtype, enough for
-/// all dtypes except structs and subarrays. With fewer dimensions, most structs fit too.
+/// The length of a new vector before the length of the metalayer is known: enough for 16 dimensions, and for a dtype of 64
+/// bytes or, with fewer dimensions, more.
 #[cfg(feature = "alloc")]
-const STACK_BUFFER: usize = BEFORE_TEXT.of(16) + 16;
+const NEW_VEC_LEN: usize = BEFORE_TEXT.of(16) + 64;
 
-/// Writes a value as a metalayer into a new vector.
+/// Writes a value as a metalayer into a new vector. The capacity of the vector can be some hundred bytes more than its
+/// length.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
 /// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
@@ -148,12 +149,16 @@ fn measured<T: Serialize + ?Sized>(
 #[cfg(feature = "alloc")]
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
-    let mut buffer = [0; STACK_BUFFER];
-    let length = measured(value, layout, &mut buffer)?;
-    match buffer.get(..length) {
-        Some(bytes) => Ok(bytes.to_vec()),
-        None => long_vec(value, layout, length),
+    // Filled with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for a few
+    // bytes.
+    let mut bytes = vec![u8::MAX; NEW_VEC_LEN];
+    let length = measured(value, layout, &mut bytes)?;
+    if length > bytes.len() {
+        return long_vec(value, layout, length);
     }
+    // Not shrunk to fit, because a copy or a reallocation would cost more than the spare bytes.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
 /// Writes a metalayer of this length, which a first call of `Serialize` has measured.
