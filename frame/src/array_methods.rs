@@ -33,14 +33,16 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Opens the array again if its file has changed; `None` if it has not. To follow an array that another process
-    /// changes, call this before each read. A slice alone does not notice that the file was replaced by a new one, as by
-    /// the first append to an empty array: it reads the old file.
+    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, or if another
+    /// file is at its path. This opens the file and reads the header.
+    ///
+    /// Call it after a slice has failed with [`Changing`](crate::ErrorKind::Changing). A program that watches an array for
+    /// new items calls it each time it looks. The cookbook has an example.
     ///
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array was not opened by its path, and the errors of
-    /// [`open`](Self::open).
+    /// [`open`](Self::open), such as [`Io`](crate::ErrorKind::Io) if the file was deleted.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};

@@ -228,7 +228,7 @@ impl<R> Frame<R> {
     }
 
     /// The path of the file that was opened; for a sparse frame, the path of `chunks.b2frame`. `None` if the frame was
-    /// not opened by a path.
+    /// not opened by a path. The frame of an `Array` has the absolute path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()

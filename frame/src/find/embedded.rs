@@ -4,12 +4,12 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::header::frame::Frame;
+use crate::opened_file::FileVersion;
 use crate::read::chunks::Chunks;
 use crate::read::trailer::trailer;
 use crate::source::ReadAt;
@@ -176,7 +176,7 @@ impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {
         Ok(self.selected.end - self.selected.start)
     }
 
-    fn modified(&self) -> Option<SystemTime> {
-        self.store.reader().modified()
+    fn version(&self) -> Option<FileVersion> {
+        self.store.reader().version()
     }
 }
