@@ -7,7 +7,7 @@ use b2nd_serde::{Dtype, Geometry, Meta};
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::read::open::open_frame;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::slice::array::Array;
 use crate::slice::slice_reader::Slice;
 use crate::slice::subscripts::Subscripts;
@@ -244,6 +244,6 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        trailer(&self.frame)
+        trailer_or_changing(&self.frame)
     }
 }

@@ -10,7 +10,7 @@ use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::opened_file::FileVersion;
 use crate::read::open::open_frame;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::slice::shared_array::SharedArray;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
@@ -104,10 +104,6 @@ impl<R> Array<R> {
         let path = frame.path.map(|path| path::absolute(&path).unwrap_or(path));
         Ok(Self { frame: Frame { path, ..frame }, shared: Arc::new(shared), version: OnceLock::new() })
     }
-
-    pub(super) fn shared(&self) -> &Arc<SharedArray> {
-        &self.shared
-    }
 }
 
 impl<R: ReadAt> Array<R> {
@@ -130,7 +126,7 @@ impl<R: ReadAt> Array<R> {
     /// Opens the array of a frame that was opened just now.
     pub(crate) fn of_opened(frame: Frame<R>) -> Result<Self, Error> {
         let needs_trailer = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
-        let trailer = if needs_trailer { Some(trailer(&frame)?) } else { None };
+        let trailer = if needs_trailer { Some(trailer_or_changing(&frame)?) } else { None };
         let array = Self::of_parts(frame, trailer.as_ref())?;
         array.version();
         Ok(array)

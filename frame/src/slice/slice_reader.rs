@@ -99,7 +99,7 @@ impl<'a, R> Slice<'a, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        let array = self.array.shared();
+        let array = &self.array.shared;
         Selection::new(array, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
