@@ -90,13 +90,23 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! Call `Array::refresh` before each read (feature `decompress`). It reads the header, and if the file has changed since the
-//! array was opened, it returns the array as it is now. Without it, a slice is an error of the kind `Changing` if the file
-//! was changed in place; if the file was replaced by a new one, slices go on to read the old file, without an error.
+//! A slice of an `Array` is an error of the kind `Changing` if the array has changed since it was opened: its file was
+//! written, or another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
+//!
+//! A program that watches an array calls `refresh` each time it looks, so that it has the new shape. If the other program
+//! changes the array in that moment, the result is `Changing` too, and it looks again.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::{Array, ArrayUpdate, ErrorKind};
+//! use b2nd_frame::{Array, ArrayUpdate, Error, ErrorKind};
+//!
+//! fn last_row(array: &mut Array) -> Result<Vec<i32>, Error> {
+//!     if let Some(now) = array.refresh()? {
+//!         *array = now;
+//!     }
+//!     let rows = array.shape()[0].unsigned_abs();
+//!     array.slice(&[rows - 1..rows, 0..5]).read_rows()
+//! }
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("a.b2nd");
@@ -110,11 +120,13 @@
 //! update.flush()?;
 //!
 //! assert_eq!(array.whole().read().unwrap_err().kind(), ErrorKind::Changing);
-//! // Before each read:
-//! if let Some(now) = array.refresh()? {
-//!     array = now;
-//! }
-//! assert_eq!(array.slice(&[3..4, 0..5]).read_rows::<i32>()?, [15, 16, 17, 18, 19]);
+//! let row = loop {
+//!     match last_row(&mut array) {
+//!         Err(error) if error.kind() == ErrorKind::Changing => {}
+//!         row => break row?,
+//!     }
+//! };
+//! assert_eq!(row, [15, 16, 17, 18, 19]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

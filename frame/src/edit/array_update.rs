@@ -579,7 +579,7 @@ impl ArrayUpdate {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let mut chunks = Chunks::open(&frame)?;
+        let mut chunks = Chunks::open_or_changing(&frame)?;
         for (&origin, &number) in &kept {
             let Some(entry) = chunks.get(origin)? else { continue };
             match chunks.compressed(&entry)? {
@@ -608,7 +608,7 @@ impl ArrayUpdate {
             .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
             .map(|(number, _)| number)
             .collect();
-        let mut chunks = Chunks::open(frame)?;
+        let mut chunks = Chunks::open_or_changing(frame)?;
         for &number in &too_high {
             let origin = place(&self.origins, number).unwrap_or(NEW);
             let entry = chunks.get(origin)?;

@@ -202,7 +202,7 @@ impl<'f, R> Edit<'f, R> {
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.frame.header().nchunks() {
             // `chunks` fails if the chunk index and the header disagree on the number of chunks.
-            Chunks::open(&open_frame(path)?)?;
+            Chunks::open_or_changing(&open_frame(path)?)?;
         }
         Ok(())
     }

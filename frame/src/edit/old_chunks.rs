@@ -48,7 +48,7 @@ impl OldChunks {
             last_record: record.as_ref().map(|_| chunks_len),
         };
         let mut spans = Vec::new();
-        let mut chunks = Chunks::open(frame)?;
+        let mut chunks = Chunks::open_or_changing(frame)?;
         while let Some(entry) = chunks.next().transpose()? {
             let value = entry_value(&entry, header_len)?;
             let new = kept(entry.number);
