@@ -302,7 +302,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
 
     /// Reads the header of a stored chunk, without comparing it with the frame. Also returns the room for the chunk
     /// (see [`ChunkBytes`]).
-    fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
+    pub(crate) fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
         let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
         let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         Ok((header, room))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{check_support, missing, not_a_chunk, rule, unread, wrong, wrong_place};
+use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
@@ -287,7 +287,7 @@ impl Waves {
         let checked = self.array().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
         self.chunk_limit.take(entry, header.cbytes())?;
-        check_support(&header).map_err(|why| unread(entry, &why))
+        header.checked().map_err(|error| not_decompressed(entry, &error))
     }
 
     /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
