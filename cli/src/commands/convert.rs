@@ -19,7 +19,8 @@ use serde::Serialize;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    pair_or_paths, zeroed,
 };
 use crate::names::has_extension;
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
@@ -48,7 +49,7 @@ use crate::waiting::{Wait, while_changing};
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] <FROM> <TO>\n       b2nd convert [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM, a NumPy file or an array, and TO, a new path (with --append, an array). With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| pair_or_paths(arg, "FROM, a NumPy file or an array, and TO, a new path (with --append, an array)"))
 )]
 #[command(after_help = "Examples:
   b2nd convert image.npy image.b2nd

@@ -11,7 +11,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
 
-use crate::input::{Address, Constant, Failure, Items, PartsToRead, Reader, given_all, index_in};
+use crate::input::{Address, Constant, FRAME, Failure, Items, PartsToRead, Reader, given_all, index_in};
 use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
@@ -40,7 +40,7 @@ Exit status:
   1  some differences
   2  trouble: a file cannot be read, or wrong usage")]
 pub(crate) struct Diff {
-    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,

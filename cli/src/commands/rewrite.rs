@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Remedy, Rewrite as FrameRewrite, Trailer};
 use clap::{Args, ValueHint};
 
-use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
+use crate::input::{FRAME, Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
@@ -31,7 +31,7 @@ use crate::waiting::{Wait, while_changing};
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Rewrite {
-    /// Frame to read: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,

@@ -27,7 +27,9 @@ use crate::waiting::{Wait, while_changing};
 /// as in the JSON: 1 is an integer, and 1.0 the nearest float64. An integer of more than 64 bits is refused. All changes
 /// of a run are made together: a process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
-#[command(override_usage = "b2nd set [OPTIONS] <--shape|--dtype|--vlmeta|--remove-vlmeta>... <FILE>")]
+#[command(
+    override_usage = "b2nd set [OPTIONS] [--shape <ITEMS>] [--dtype <DTYPE>] <FILE>\n       b2nd set [OPTIONS] [--vlmeta <NAME=JSON>] [--remove-vlmeta <NAME>] <FILE>"
+)]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]
 #[command(after_help = "Examples:

@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 
 use super::array_items::{Trouble, open_items, show};
 use super::new_files::NewFiles;
-use crate::input::{Address, Items, Selected, Selection, given_all};
+use crate::input::{Address, FRAME, Items, Selected, Selection, given_all};
 use crate::names::has_extension;
 use crate::output::change::{exists, of_either};
 use crate::output::items::{Item, LevelRange};
@@ -48,7 +48,7 @@ const LEAST_PIXELS: u64 = 8;
   b2nd view -o slice.png array.b2nd
   b2nd view --color always array.b2nd | less -R")]
 pub(crate) struct View {
-    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     file: PathBuf,
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
