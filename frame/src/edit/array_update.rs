@@ -308,9 +308,7 @@ impl ArrayUpdate {
         });
         let ndim = shape.len();
         let Some(length) = shape.get_mut(axis) else {
-            return Err(Error::invalid_input(format_args!(
-                "axis is {axis}, but the array has {ndim} dimensions"
-            )));
+            return Err(no_axis(axis, ndim));
         };
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
@@ -713,4 +711,11 @@ fn place(origins: &[u64], number: u64) -> Option<u64> {
 
 fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
+}
+
+/// The error for a dimension that an array of `ndim` dimensions does not have.
+pub(super) fn no_axis(axis: usize, ndim: usize) -> Error {
+    Error::invalid_input(format_args!(
+        "axis is {axis}, but must be less than {ndim}, the number of dimensions"
+    ))
 }
