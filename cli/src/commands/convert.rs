@@ -11,7 +11,7 @@ use b2nd_frame::{
     ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
     write_new_file,
 };
-use b2nd_serde::dtype::Dtype;
+use b2nd_serde::dtype::{Dtype, Kind};
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
@@ -182,10 +182,9 @@ impl NewItems {
         let Self { dtype, shape: found, axis } = self;
         let refuse = |why: String| Err(Problem::new("invalid-input", why));
         let wanted = to.dtype().unwrap_or_default();
-        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
-        if dtype != wanted && (parsed(dtype) != parsed(wanted) || parsed(wanted).is_none()) {
+        if !have_same_bytes(dtype, wanted) {
             return refuse(format!(
-                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}"
+                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}; convert them to it first"
             ));
         }
         let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
@@ -204,10 +203,41 @@ impl NewItems {
         if *found == others(&shape) || found.len() == shape.len() && others(found) == others(&shape) {
             return Ok(());
         }
-        let (found, shape) = (Tuple(found), Tuple(&shape));
+        let length = |(dimension, length): (usize, &u64)| {
+            if dimension == *axis { "n".into() } else { length.to_string() }
+        };
+        let expected: Vec<String> = shape.iter().enumerate().map(length).collect();
         refuse(format!(
-            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
+            "shape {} cannot be appended to shape {} along dimension {axis}: it must be {} or {}",
+            Tuple(found),
+            Tuple(&shape),
+            Tuple(&expected),
+            Tuple(&others(&shape))
         ))
+    }
+}
+
+/// Whether equal items of two dtypes have the same bytes. NumPy's alignment and records do not matter: they determine
+/// only where fields are by default, and a NumPy file does not record them.
+fn have_same_bytes(a: &str, b: &str) -> bool {
+    let parsed = || a.parse().ok().zip(b.parse().ok());
+    a == b || parsed().is_some_and(|(a, b)| have_same_layout(&a, &b))
+}
+
+fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
+    match (a.kind(), b.kind()) {
+        (Kind::Struct(a_fields), Kind::Struct(b_fields)) => {
+            let (a_fields, b_fields) = (a_fields.fields(), b_fields.fields());
+            a.item_size() == b.item_size()
+                && a_fields.len() == b_fields.len()
+                && a_fields.iter().zip(b_fields).all(|(a, b)| {
+                    a.name() == b.name() && a.offset() == b.offset() && have_same_layout(a.dtype(), b.dtype())
+                })
+        }
+        (Kind::Subarray(a), Kind::Subarray(b)) => {
+            a.shape() == b.shape() && have_same_layout(a.base(), b.base())
+        }
+        _ => a == b,
     }
 }
 
@@ -241,7 +271,7 @@ impl Maker for Conversions<'_> {
             None => while_changing(|| self.convert(from, to, is_named)),
         };
         made.map_err(|problem| {
-            let mut failure = of_either(from, to, problem);
+            let mut failure = of_either(from, to, problem).with_salvage();
             if self.skip_existing
                 && failure.error.code == "exists"
                 && !self.is_made(from, to).unwrap_or(false)
@@ -317,8 +347,7 @@ impl Conversions<'_> {
             shape = npy_shape.into_iter().map(|items| items as u64).collect();
             dtype = Ok(item.dtype.type_string().to_string());
         }
-        let parsed = |dtype: String| dtype.parse::<Dtype>().ok();
-        Ok(made.shape() == shape && parsed(made.dtype()?) == parsed(dtype?))
+        Ok(made.shape() == shape && have_same_bytes(&made.dtype()?, &dtype?))
     }
 
     /// Appends the items of FROM to the existing array TO.

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Remedy, Rewrite as FrameRewrite, Trailer};
+use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Rewrite as FrameRewrite, Trailer};
 use clap::{Args, ValueHint};
 
 use crate::input::{FRAME, Failure, Inside, Numbers, dtype_parser, given_all};
@@ -76,7 +76,7 @@ impl Rewrite {
             let change = || self.change_whole(&from.path, interrupts);
             return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
-        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+        let frame = from.open().map_err(|problem| from.location().failure(problem).with_salvage())?;
         let failed = |error: Error| of_either(&from, &self.to, error);
         // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
         // `frame`.
@@ -93,7 +93,7 @@ impl Rewrite {
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
             failure(if is_about_to { &self.to } else { from }, error)
         };
-        let before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
+        let before = Frame::open(from).map_err(|error| failed(error).with_salvage())?;
         let trailer = before.trailer().ok();
         // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
         let before = before.map_reader(drop);
@@ -108,7 +108,7 @@ impl Rewrite {
         interrupts: &Interrupts,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
-        let failed = |error| with_salvage(failed(error));
+        let failed = |error| failed(error).with_salvage();
         // In a damaged header, `cbytes` can be negative.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {
@@ -141,15 +141,6 @@ impl Rewrite {
             }
         }
     }
-}
-
-/// If a failure has a finding with the remedy `b2nd salvage`, adds a hint that names this command.
-fn with_salvage(mut failure: Failure) -> Failure {
-    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
-    if remedy == Some(Remedy::Salvage) {
-        failure.error.hint = Some("; `b2nd salvage` saves the undamaged parts in a new frame");
-    }
-    failure
 }
 
 /// Whether the frame can be rewritten only with --dtype, because its array has no dtype.
