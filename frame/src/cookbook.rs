@@ -306,9 +306,9 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with the
-//! new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has indexed the array,
-//! each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
+//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with
+//! the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has indexed
+//! the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
 //!
 //! The chunk shape does not change when the array grows, so choose it for the array as it will be. If
 //! [`write_array`](crate::write_array()) made a file of a single row, each appended row is a chunk of its own. Without
@@ -414,8 +414,8 @@
 //! # Change a metalayer in bytes
 //!
 //! [`Edit`](crate::Edit) needs a file. In any other bytes, such as those of a frame in memory, `b2nd_serde` alone can
-//! overwrite the metalayer, if its position is known. The new metalayer has the length of the old one if the rank and the
-//! length of the dtype are the same.
+//! overwrite the metalayer, if its position is known. The new metalayer has the length of the old one if the rank and
+//! the length of the dtype are the same.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -433,9 +433,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and the
-//! rest of the header. It excludes other writers, syncs the file, and marks indexes of python-blosc2 as stale. So use
-//! `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
+//! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and
+//! the rest of the header. It excludes other writers, syncs the file, and marks indexes of python-blosc2 as stale. So
+//! use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
 //!
 //! # Convert a Caterva file
 //!

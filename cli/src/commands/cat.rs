@@ -19,9 +19,9 @@ use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array
 ///
-/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if one
-/// item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
-/// A super-chunk without a shape is an array of one dimension.
+/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if
+/// one item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has
+/// a dictionary or the delta filter. A super-chunk without a shape is an array of one dimension.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 #[command(after_help = "Examples:
@@ -47,15 +47,16 @@ pub(crate) struct Cat {
     npy: bool,
     /// Print a JSON object with all items
     ///
-    /// Numbers are not rounded: the float32 nearest to 0.1 is 0.10000000149011612, as `tolist` of NumPy returns it. NaN and
-    /// infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text, in which
-    /// a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the characters \x, a backslash is \\
+    /// Numbers are not rounded: the float32 nearest to 0.1 is 0.10000000149011612, as in NumPy's `tolist`. NaN and
+    /// infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text, in
+    /// which a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the characters \x, a backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
-    /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there are 2
+    /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there
+    /// are 2
     ///
-    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. If the items are
-    /// structs, the first line has the names of the fields.
+    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. If the items
+    /// are structs, the first line has the names of the fields.
     #[arg(long, conflicts_with_all = ["npy", "json", "full"])]
     csv: bool,
 }
@@ -155,8 +156,8 @@ struct Printing<'p> {
 }
 
 impl Printing<'_> {
-    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can
-    /// be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
+    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items
+    /// can be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
     fn pieces<W>(
         self,
         out: &mut W,

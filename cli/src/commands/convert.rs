@@ -68,8 +68,8 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
-    /// Skip a PATH whose new file exists, as after an interrupted run. The new file must be whole, and have the shape and
-    /// dtype of the converted items; the items are not compared
+    /// Skip a PATH whose new file exists, as after an interrupted run. The new file must be whole, and have the shape
+    /// and dtype of the converted items; the items are not compared
     #[arg(long)]
     skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
@@ -176,8 +176,8 @@ struct NewItems {
 }
 
 impl NewItems {
-    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all except
-    /// `axis`. In the second case, they make the array longer by 1 along `axis`.
+    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all
+    /// except `axis`. In the second case, they make the array longer by 1 along `axis`.
     fn fits(&self, to: &Meta) -> Result<(), Problem> {
         let Self { dtype, shape: found, axis } = self;
         let refuse = |why: String| Err(Problem::new("invalid-input", why));

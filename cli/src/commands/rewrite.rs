@@ -15,14 +15,15 @@ use crate::waiting::{Wait, while_changing};
 /// Copy an array to the current format, its chunks unchanged
 ///
 /// C-Blosc2 and python-blosc2 open the copy. The compressed chunks are copied unchanged; `b2nd convert` compresses the
-/// items anew. Bytes that belong to no chunk, which replaced and deleted chunks leave, are left out. If TO is the same file as FROM, the copy replaces it, and keeps its owner and permissions as far as the
-/// system allows. Otherwise TO must not exist; it gets the permissions of FROM, but not its owner. If FROM is a member,
-/// an offset, a URL or standard input, TO gets default permissions.
+/// items anew. Bytes that belong to no chunk, which replaced and deleted chunks leave, are left out. If TO is the same
+/// file as FROM, the copy replaces it, and keeps its owner and permissions as far as the system allows. Otherwise TO
+/// must not exist; it gets the permissions of FROM, but not its owner. If FROM is a member, an offset, a URL or
+/// standard input, TO gets default permissions.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array.
 ///
-/// Indexes that python-blosc2 has computed from the items are not valid for another shape or dtype. In place, they become
-/// stale; in a copy, they are left out.
+/// Indexes that python-blosc2 has computed from the items are not valid for another shape or dtype. In place, they
+/// become stale; in a copy, they are left out.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16

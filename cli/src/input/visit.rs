@@ -163,8 +163,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if it is
-    /// wanted. What is damaged is missing in the view.
+    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if
+    /// it is wanted. What is damaged is missing in the view.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,

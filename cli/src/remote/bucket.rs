@@ -54,8 +54,8 @@ pub(super) struct Answer {
 }
 
 impl Bucket {
-    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query of
-    /// a signed URL is valid for one object only.
+    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query
+    /// of a signed URL is valid for one object only.
     fn at(service: Service, root: String, query: &str) -> Result<Arc<Self>, Problem> {
         let new = |url: &str| {
             // A connection needs the TLS provider, which the runtime installs.
