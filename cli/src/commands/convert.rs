@@ -44,8 +44,9 @@ use crate::waiting::{Wait, while_changing};
 /// has one thread.
 ///
 /// With --append, the array TO must exist. The items of FROM are read into memory and appended to TO along a
-/// dimension. If the process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become
-/// stale; its `rebuild_index` builds them again.
+/// dimension. The chunk shape of TO does not change, so give --chunks when you make an array that will grow. If the
+/// process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become stale; its
+/// `rebuild_index` builds them again.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] <FROM> <TO>\n       b2nd convert [OPTIONS] --into <DIR> [PATH]...",

@@ -122,11 +122,10 @@ impl Address {
     /// bytes have no offset in a file.
     pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
-            let is_folder = || self.path.is_dir() && !is_sparse_frame(&self.path);
-            let hint = || match self.path.as_path() {
-                path if is_zip(path) => Some(ZIP_FILE),
-                path if is_folder() && !is_named_blosc2(path) => Some(FOLDER),
-                _ => None,
+            let hint = || {
+                let path = &self.path;
+                let is_folder = path.is_dir() && !is_sparse_frame(path) && !is_named_blosc2(path);
+                if is_folder { Some(FOLDER) } else { is_zip(path).then_some(ZIP_FILE) }
             };
             let frame = Frame::open(&self.path).map_err(|error| Problem { hint: hint(), ..error.into() })?;
             return Ok((frame.map_reader(|file| Box::new(file) as Reader), false));
