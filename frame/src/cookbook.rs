@@ -311,8 +311,8 @@
 //! the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
 //!
 //! The chunk shape does not change when the array grows, so choose it for the array as it will be. If
-//! [`write_array`](crate::write_array()) made a file of a single row, each appended row is a chunk of its own. Without
-//! images, `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
+//! `write_array` made a file of a single row, each appended row is a chunk of its own. Without images,
+//! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
