@@ -213,8 +213,8 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
     counted(header.cbytes() - header.header_len(), "byte")
 }
 
-/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its header
-/// names none, of the frame.
+/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its
+/// header names none, of the frame.
 fn form(header: &ChunkHeader, codec: Option<Codec>) -> String {
     match (header.special(), codec) {
         (Some(value), _) => value.name().into(),
