@@ -208,7 +208,7 @@ codes! {
          NaN, even if the chunk is stored."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
-         are saved."
+         are saved, and the other ones if it is certain which chunks of the file they are."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
          not stored anywhere, so C-Blosc2 cannot read it."
