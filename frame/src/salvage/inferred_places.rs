@@ -43,8 +43,9 @@ impl StatedPlaces<'_> {
     /// Places are inferred only if all unowned bytes are those of whole chunks, and only one assignment is possible:
     ///
     /// - There is one chunk without an entry, and one wrong entry.
-    /// - The number of chunks in the file is the number of entries that are not special, and all other entries lead to
-    ///   the chunks in the order of the file. So the order of the file is taken as that of the wrong entries too.
+    /// - The number of chunks in the file is the number of entries that are not special. At least one of these entries is
+    ///   right, and all right ones lead to the chunks in the order of the file. So this order is taken for the wrong
+    ///   entries too.
     ///
     /// Otherwise, the result is `None`. This is also the result if a place is wrong in another way.
     pub(super) fn infer<R: ReadAt>(
@@ -96,7 +97,7 @@ impl StatedPlaces<'_> {
         let (uncertain, doubt) = match (&found[..], &uncertain[..]) {
             _ if !is_readable => return Ok(None),
             ([found], [(number, _)]) => (vec![(*number, Some(found.start))], ONLY_ONE),
-            _ if is_in_order && nstored == all.len() => (uncertain, IN_ORDER),
+            _ if is_in_order && nstored == all.len() && uncertain.len() < nstored => (uncertain, IN_ORDER),
             _ => return Ok(None),
         };
         let offsets = uncertain.into_iter().filter_map(|(number, offset)| Some((number, offset?))).collect();

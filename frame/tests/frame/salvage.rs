@@ -900,6 +900,40 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     }
 }
 
+/// Such an index leads to no valid chunk.
+#[test]
+fn damaged_sizes_in_the_headers_of_all_chunks_are_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in 1..3 {
+        let shapes = Shapes { shape: &[64 * count], chunkshape: &[64], blockshape: &[64] };
+        let mut writer =
+            FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+        for number in 0..count.unsigned_abs() {
+            writer.write_uncompressed(number, &[7; 64]).unwrap();
+        }
+        let file = writer.finish().unwrap().into_inner();
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        let index = index_start(&file);
+        for at in [3, 4, 7, 8, 9, 12, 13] {
+            let mut damaged = file.clone();
+            damaged[start..index].chunks_mut(96).for_each(|chunk| chunk[at] ^= 0x41);
+            let (new, report) = saved(&damaged, folder.path()).unwrap();
+            assert_eq!(new[start..index], file[start..index], "byte {at}");
+            assert_eq!(
+                (report.lost_count(), report.unverified_count()),
+                (0, count.unsigned_abs()),
+                "byte {at}"
+            );
+        }
+        // Where all is lost, the message names the damage of the first chunk.
+        let mut damaged = file.clone();
+        damaged[start..index].fill(0xff);
+        let message = saved(&damaged, folder.path()).unwrap_err().to_string();
+        let expected = "nothing could be saved; the first chunk is lost because its first bytes are not the header of a chunk";
+        assert_eq!(message, expected);
+    }
+}
+
 #[test]
 #[cfg(feature = "decompress")]
 fn a_damaged_size_in_a_chunk_file_is_restored() {
