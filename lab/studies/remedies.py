@@ -92,6 +92,12 @@ def compressed(at_of, new):
     return write
 
 
+def only_header(path):
+    """An array of one chunk, with a wrong block size in the header of the chunk."""
+    content, starts, _ = array(path, len(ITEMS))
+    path.write_bytes(changed(content, (starts[0] + 8, b"\x07")))
+
+
 def index_data(path):
     content, _, index = array(path, 3)
     path.write_bytes(changed(content, (index + 32, b"\xff\xff\xff\x7f")))
@@ -166,12 +172,14 @@ DAMAGED = [
     ("damaged-header", small((91, b"\xdf")), [], SMALL_ITEMS),
     ("damaged-header", small((100, MOST)), [], SMALL_ITEMS),
     ("damaged-header", small((108, MOST)), [], SMALL_ITEMS),
+    ("damaged-header", small((100, b"\xff" * 65)), GIVEN, SMALL_ITEMS),
     ("old-frame", with_bytes(second_generation(SMALL)), [], SMALL_ITEMS),
     ("filter-parameter", small((84, b"\x80")), [], SMALL_ITEMS),
     ("sizes", small((48, bytes(4))), [], SMALL_ITEMS),
     ("sizes", small((58, b"\xff\xff\xff\xff")), [], SMALL_ITEMS),
     ("sizes", small((58, bytes(4))), [], SMALL_ITEMS),
     ("sizes", small((53, b"\x00\x00\x00\x09")), [], SMALL_ITEMS),
+    ("sizes", small((147, (2).to_bytes(4))), ["--blocks", "1,2"], SMALL_ITEMS),
     ("misnamed-array", small((95, b"x")), [], SMALL_ITEMS),
     ("damaged-array", small((116, b"\xd2")), [], SMALL_ITEMS),
     ("damaged-array", metalayer_cut, GIVEN, SMALL_ITEMS),
@@ -196,6 +204,7 @@ DAMAGED = [
     ("chunk-index-count", small((INDEX + 4, b"\x18")), ["--assume-order"], SMALL_ITEMS),
     ("chunk-offset", small((INDEX + 37, b"\x01")), [], SMALL_ITEMS),
     ("chunk-header", small((229 + 15, b"\x40")), [], SMALL_ITEMS),
+    ("chunk-header", only_header, [], ITEMS),
     ("chunk-data", compressed(lambda _, starts: starts[1] + 60, lambda content, at: b"\xff" * 40), [], ITEMS),
     ("chunk-dictionary", incompressible, [], RANDOM),
     ("chunk-overlap", compressed(lambda _, starts: starts[1] + 12, lambda content, at: bytes([content[at] + 8])), [], ITEMS),

@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use b2nd_frame::{
-    CheckDepth, Error, ErrorKind, Finding, FindingCode, ObjectKind, ReadAt, Salvage as FrameSalvage,
-    SalvageReport, Severity,
+    CheckDepth, Error, ErrorKind, Finding, FindingCode, ReadAt, Salvage as FrameSalvage, SalvageReport,
+    Severity,
 };
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::new_files::{Made, Maker, NewFiles};
-use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip};
+use crate::input::{
+    Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, pair_or_paths,
+};
 use crate::output::change::of_either;
+use crate::output::mend::instead_of_salvage;
 use crate::output::salvage::Salvaged;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -37,7 +40,7 @@ use crate::waiting::{Wait, while_changing};
 #[derive(Args)]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] <FROM> <TO>\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM, a damaged frame, and TO, a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| pair_or_paths(arg, "FROM, a damaged frame, and TO, a new path"))
 )]
 #[command(after_help = "Examples:
   b2nd salvage damaged.b2nd saved.b2nd
@@ -239,9 +242,7 @@ fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = is_lost && !fs::metadata(&from.path).is_ok_and(|file| file.is_file() && file.len() == 0);
     let hint = match error.kind() {
         ErrorKind::OrderUnknown => Some(" (--assume-order)"),
-        ErrorKind::Unsupported if from.open().is_ok_and(|frame| frame.kind() == ObjectKind::SChunk) => {
-            Some("; `b2nd convert --slice` saves items whose chunks are not damaged")
-        }
+        ErrorKind::Unsupported => instead_of_salvage(from),
         kind => {
             (is_lost || kind == ErrorKind::ArrayUnknown).then_some(" (--shape, --chunks, --blocks, --dtype)")
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use b2nd_frame::{
-    CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, ReadAt, Remedy, Rewrite, Salvage,
-    SalvageReport,
+    Array, CheckDepth, Error, ErrorKind, Finding, FindingCode, Frame, ObjectKind, ReadAt, Remedy, Rewrite,
+    Salvage, SalvageReport,
 };
 use b2nd_serde::Entry;
 
@@ -79,13 +79,12 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                 // inside another file has no command.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => {
-                    let option =
-                        if findings.iter().any(|finding| finding.code() == FindingCode::ChunksizeMismatch) {
-                            Some("--chunks CHUNKS  # or --blocks BLOCKS, whichever is wrong")
-                        } else {
-                            wrong_entry(path)
-                        };
-                    option.map(|option| format!("{command} {option}"))
+                    wrong_entry(path, findings).map(|option| format!("{command} {option}"))
+                }
+                // This is a shell comment instead of a command.
+                ErrorKind::Unsupported => {
+                    let instead = instead_of_salvage(&Address::from(location))?;
+                    Some(format!("# the frame has no array, so it cannot be salvaged{instead}"))
                 }
                 _ => None,
             };
@@ -99,6 +98,20 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     })
 }
 
+/// The end of a message about a damaged frame without an array: another way to save its items, if there is one. `None` if
+/// the frame has an array, or cannot be opened.
+pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
+    let frame = from.open().ok().filter(|frame| frame.kind() == ObjectKind::SChunk)?;
+    // A slice needs the chunk index and the trailer.
+    let trailer = frame.trailer().ok().filter(|_| frame.chunks().is_ok());
+    let has_items = trailer.is_some_and(|trailer| Array::with_trailer(frame, &trailer).is_ok());
+    Some(if has_items {
+        "; `b2nd convert --slice` saves items whose chunks are not damaged"
+    } else {
+        "; restore it from another copy"
+    })
+}
+
 /// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is
 /// made only if the check has also read the data of the chunks. Otherwise, only the array and the places of its chunks
 /// are searched for, and the result is `Ok(None)` if they can be found.
@@ -106,17 +119,35 @@ fn preview<R: ReadAt>(salvage: Salvage<'_, R>, depth: CheckDepth) -> Result<Opti
     if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 
-/// The option of `b2nd salvage` that replaces the invalid entry of the metalayer.
-fn wrong_entry(path: &Path) -> Option<&'static str> {
-    let frame = Frame::open(path).ok()?;
-    let typesize = usize::try_from(frame.header().typesize).ok()?;
-    let geometry = frame.array().ok()??.geometry();
-    match geometry.and_then(|geometry| geometry.chunk_nbytes(typesize)).err()?.entry()? {
-        Entry::Shape => Some("--shape SHAPE"),
-        Entry::Chunkshape => Some("--chunks CHUNKS"),
-        Entry::Blockshape => Some("--blocks BLOCKS"),
-        _ => None,
+/// The options of `b2nd salvage` that replace the wrong entry of the metalayer, or all its entries if it cannot be read.
+/// `None` if no entry is known to be wrong, or if the file is cut off, because few chunks can be left then.
+fn wrong_entry(path: &Path, findings: &[Finding]) -> Option<&'static str> {
+    const ALL: &str = "--shape SHAPE --chunks CHUNKS --blocks BLOCKS --dtype DTYPE";
+    let has = |code| findings.iter().any(|finding| finding.code() == code);
+    let frame = Frame::open(path);
+    let Some(array) = frame.as_ref().ok().and_then(|frame| frame.array().ok()) else {
+        return (!has(FindingCode::Truncated)).then_some(ALL);
+    };
+    let header = frame.as_ref().ok()?.header();
+    let typesize = usize::try_from(header.typesize).ok()?;
+    let geometry = array?.geometry().and_then(|geometry| geometry.chunk_nbytes(typesize).map(|_| geometry));
+    let geometry = match geometry {
+        Ok(geometry) => geometry,
+        Err(error) => {
+            return match error.entry()? {
+                Entry::Shape => Some("--shape SHAPE"),
+                Entry::Chunkshape => Some("--chunks CHUNKS"),
+                Entry::Blockshape => Some("--blocks BLOCKS"),
+                _ => None,
+            };
+        }
+    };
+    if has(FindingCode::ChunksizeMismatch) {
+        return Some("--chunks CHUNKS  # or --blocks BLOCKS, whichever is wrong");
     }
+    let blocksize = geometry.block_nitems().saturating_mul(typesize as u64);
+    let has_other_blocks = header.blocksize.is_some_and(|found| u64::try_from(found) != Ok(blocksize));
+    has_other_blocks.then_some("--blocks BLOCKS")
 }
 
 /// The command that changes the shape. The command has a placeholder for the new shape, which only the user knows.

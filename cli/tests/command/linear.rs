@@ -159,6 +159,31 @@ fn salvage_of_a_super_chunk_says_what_saves_its_items() {
 }
 
 #[test]
+fn check_of_a_super_chunk_that_cannot_be_read_says_that_it_is_not_salvaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2frame");
+    let whole = fs::read(data().join("packed.b2frame")).unwrap();
+    // Damages the type size, the chunk index, which begins at byte 1052, and the marker of the length of the trailer.
+    for at in [48, 1055, whole.len() - 23] {
+        let mut file = whole.clone();
+        file[at] ^= 0x80;
+        fs::write(&path, file).unwrap();
+        let output = run(folder.path(), &["check", "a.b2frame"]);
+        let message = "the frame has no array, so it cannot be salvaged; restore it from another copy";
+        let expected = format!("a.b2frame: to mend it: # {message}");
+        assert!(
+            text(&output.stdout).lines().any(|line| line == expected),
+            "byte {at}: {}",
+            text(&output.stdout)
+        );
+        let output = run(folder.path(), &["salvage", "a.b2frame", "new.b2nd"]);
+        assert_eq!(text(&output.stderr), format!("b2nd: a.b2frame: {message}\n"));
+        let output = run(folder.path(), &["convert", "--slice", "0:1,:,:", "a.b2frame", "a.npy"]);
+        assert!(!output.status.success(), "byte {at}: {}", text(&output.stdout));
+    }
+}
+
+#[test]
 fn a_description_that_does_not_fit_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let description = b2nd_lab::stored_chunk(b"\x93\xa5numpy\x92\x02\x03\xa3<i2");

@@ -56,6 +56,39 @@ fn a_salvage_says_what_was_restored_assumed_and_lost() {
 }
 
 #[test]
+fn check_names_the_entries_of_the_metalayer_that_a_salvage_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The last byte of blockshape[0] is byte 150. The offset of the metalayer and its content begin at byte 100.
+    let (mut blocks, mut lost) = (whole.clone(), whole);
+    blocks[150] = 2;
+    lost[100..165].fill(0xff);
+    let all = " --shape SHAPE --chunks CHUNKS --blocks BLOCKS --dtype DTYPE";
+    for (name, file, expected) in [
+        ("blocks", &blocks[..], Some(" --blocks BLOCKS")),
+        ("lost", &lost, Some(all)),
+        ("cut", &lost[..90], None),
+    ] {
+        let (from, to) = (format!("{name}.b2nd"), format!("{name}.salvaged.b2nd"));
+        fs::write(folder.path().join(&from), file).unwrap();
+        for depth in ["--chunks", "--data"] {
+            let output = run(folder.path(), &["check", depth, &from]);
+            let named = text(&output.stdout).lines().find_map(|line| line.split_once(": to mend it: b2nd "));
+            let expected = expected.map(|options| format!("salvage {from} {to}{options}"));
+            assert_eq!(named.map(|(_, command)| command), expected.as_deref(), "{}", screen(&output));
+        }
+        let Some(options) = expected else { continue };
+        let values = [("SHAPE", "3,5"), ("CHUNKS", "2,3"), ("BLOCKS", "1,2"), ("DTYPE", "int32")];
+        let options =
+            values.iter().fold(options.to_owned(), |options, (name, value)| options.replace(name, value));
+        let arguments: Vec<&str> =
+            ["salvage", &from, &to].into_iter().chain(options.split_whitespace()).collect();
+        let output = run(folder.path(), &arguments);
+        assert!(text(&output.stdout).contains("4 of 4 chunks saved"), "{}", screen(&output));
+    }
+}
+
+#[test]
 fn json_lists_each_chunk_that_is_not_verified_with_its_items() {
     let folder = damaged();
     let output = run(folder.path(), &["salvage", "--dry-run", "--json", "chunk.b2nd", "new.b2nd"]);

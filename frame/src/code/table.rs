@@ -84,7 +84,8 @@ codes! {
     Sizes "sizes" Error Frame Salvage
         "A size in the header contradicts another size, or is 0 or negative although the frame has chunks."
         DAMAGE
-        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible."
+        "Salvage the file: damaged values are computed from the rest of the frame, where this is possible. If the block \
+         shape is wrong, give the right one."
 
     // The metalayers.
     IgnoredBytes "ignored-bytes" Warning Frame -
@@ -208,7 +209,7 @@ codes! {
          NaN, even if the chunk is stored."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
-         are saved."
+         are saved, and the other ones if it is certain which chunks of the file they are."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
          not stored anywhere, so C-Blosc2 cannot read it."
@@ -233,7 +234,7 @@ codes! {
         "The header of a chunk is damaged, or does not fit the frame. C-Blosc2 cannot read the chunk, or reads wrong \
          items."
         DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
+        "Restore the file from another copy. If there is none, salvage it: the undamaged chunks are saved."
     ChunkFilters "chunk-filters" Warning ChunkHeaders -
         "The header of a chunk has other filters than the frame, or filters that no version of C-Blosc2 knows. If the \
          header is damaged, readers return wrong data without an error. A program that changed the compression \
@@ -251,7 +252,7 @@ codes! {
          codec or filter in its header. C-Blosc2 cannot read the chunk, or not all of its blocks. Or a page of zeros is \
          between two blocks, or covers the end of the chunk: C-Blosc2 then reads zeros in the place of some items."
         DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
+        "Restore the file from another copy. If there is none, salvage it: the undamaged chunks are saved."
     LostPage "lost-page" Warning ChunkData -
         "In the compressed data of a chunk, a page of 4096 bytes is all zeros. The data can be decompressed, but no \
          compressor leaves so many zeros, so the page was probably lost, and items of the chunk are wrong."
@@ -261,7 +262,7 @@ codes! {
     ChunkOverlap "chunk-overlap" Error ChunkHeaders Salvage
         "Two chunks share bytes, so one of them was overwritten or has a damaged header."
         DAMAGE
-        "Restore the file from another copy. If there is none, salvage it: all other chunks are saved."
+        "Restore the file from another copy. If there is none, salvage it: the undamaged chunks are saved."
     UnownedBytes "unowned-bytes" Warning ChunkHeaders -
         "Bytes of chunks, or in a sparse frame a chunk file that is not empty, belong to no entry of the chunk index. \
          Replaced or deleted chunks leave such bytes. A damaged entry has the same effect: it can mark a stored chunk \
@@ -273,7 +274,7 @@ codes! {
         "A chunk file of a sparse frame is missing or incomplete. C-Blosc2 cannot read that chunk, and does not open \
          the frame if it is the first one."
         "The directory was not copied in full, or a resize was killed."
-        "Copy the whole directory again. If that is not possible, salvage it: all other chunks are saved."
+        "Copy the whole directory again. If that is not possible, salvage it: the undamaged chunks are saved."
     DamagedTrailer "damaged-trailer" Error Frame Salvage
         "The trailer, or its list of vlmetalayers, has an invalid marker, length, offset or count, or does not follow \
          the chunks. C-Blosc2 does not open such a file."

@@ -1,73 +1,25 @@
 //! Reads the headers of all chunks before any chunk is copied. Together, the headers show which chunks share bytes,
 //! which filters are usual, and whether bytes belong to no chunk.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 
 use b2nd_chunk::{ChunkHeader, Filter};
 
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::error::{Error, ErrorKind};
+use crate::chunk::hole::{outside_holes, recorded_holes};
+use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::read::blocks::{CHUNK_START_LEN, streams_end};
 use crate::read::chunks::Chunks;
+use crate::salvage::chunk_runs::each;
+use crate::salvage::inferred_places::{InferredPlaces, StatedPlaces};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::spans::{ChunkSpan, gaps, next_start, overlaps};
-
-/// Consecutive chunks that have the same entry, or whose places are not known.
-pub(super) struct ChunkRun {
-    pub(super) first: u64,
-    pub(super) count: u64,
-    /// The entry, or why the places of the chunks are not known.
-    pub(super) entry: Result<ChunkEntry, String>,
-}
-
-/// A function that receives the chunks, one run of chunks at a time.
-pub(super) type Receive<'t, R> = dyn FnMut(&mut Chunks<'_, &R>, ChunkRun) -> Result<(), Error> + 't;
-
-/// Passes the chunks and their places to `receive`, in the order of the chunk numbers.
-pub(super) fn each<R: ReadAt>(
-    frame: &Frame<&R>,
-    survey: &Survey,
-    receive: &mut Receive<'_, R>,
-) -> Result<(), Error> {
-    let nchunks = survey.parts.sizes.nchunks;
-    let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
-    let mut chunks = frame.open_chunks()?;
-    if let Some(order) = &survey.order {
-        let lost = |first, end| ChunkRun { first, count: end - first, entry: Err("it was not found".into()) };
-        let mut next = 0;
-        for &(number, place) in order.iter().take_while(|(number, _)| *number < nchunks) {
-            receive(&mut chunks, lost(next, number))?;
-            let place =
-                if survey.header.is_sparse { ChunkPlace::File(place) } else { ChunkPlace::Frame(place) };
-            let entry = Ok(ChunkEntry { number, nbytes, place });
-            receive(&mut chunks, ChunkRun { first: number, count: 1, entry })?;
-            next = number + 1;
-        }
-        return receive(&mut chunks, lost(next, nchunks));
-    }
-    let mut first = 0;
-    while let Some(entry) = chunks.next() {
-        let entry = match entry {
-            // The rest of the index cannot be read, so the places of the chunks from `first` on are not known.
-            Err(error) if error.kind() == ErrorKind::Malformed => Err(error.to_string()),
-            entry => Ok(entry?),
-        };
-        // An index of one repeated entry takes only a few bytes, whatever its number of chunks is. So its chunks are
-        // passed as one run, not one by one.
-        let count = if entry.is_err() || chunks.is_repeated() { nchunks - first } else { 1 };
-        receive(&mut chunks, ChunkRun { first, count, entry })?;
-        first += count;
-        if first == nchunks {
-            break;
-        }
-    }
-    Ok(())
-}
 
 /// The maximum number of distinct filter pipelines that are counted. This limits the work for each chunk.
 const MAX_PIPELINES: usize = 16;
@@ -80,9 +32,11 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// Whether a gap that no entry refers to has room for a chunk. If so, an entry with a special value may be damaged,
-    /// and its chunk may be in this gap.
-    pub(super) has_unowned: bool,
+    /// The first byte range that belongs to no chunk, and is long enough for a chunk. It may be the chunk of a damaged
+    /// entry with a special value.
+    pub(super) unowned: Option<Range<u64>>,
+    /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
+    pub(super) inferred: Option<InferredPlaces>,
     /// The places of the first [`MAX_COMPARED`] stored chunks, sorted. A place is the offset of the chunk or, in a
     /// sparse frame, the number of its file.
     places: Vec<u64>,
@@ -99,18 +53,27 @@ pub(super) struct HeaderScan {
     pub(super) rules: ChunkRules,
 }
 
-impl HeaderScan {
-    pub(super) fn new<R: ReadAt>(
+/// The places and headers of the chunks, before they are compared.
+#[derive(Default)]
+struct ReadHeaders {
+    /// The byte ranges of the first [`MAX_COMPARED`] chunks with valid headers.
+    spans: Vec<ChunkSpan>,
+    places: Vec<u64>,
+    first_uncompared: Option<u64>,
+    /// The filter pipelines of the compressed chunks, and how many chunks have each of them.
+    pipelines: Vec<(Vec<Filter>, u64)>,
+}
+
+impl ReadHeaders {
+    fn read<R: ReadAt>(
         frame: &Frame<&R>,
         survey: &Survey,
+        rules: &ChunkRules,
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
-        let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
-        progress.advance(0)?;
+        let mut read = Self::default();
         let mut seen = 0_u64;
-        let mut spans: Vec<ChunkSpan> = Vec::new();
-        let (mut places, mut first_uncompared) = (Vec::new(), None);
-        let mut pipelines: Vec<(Vec<Filter>, u64)> = Vec::new();
+        progress.advance(0)?;
         each(frame, survey, &mut |chunks, run| {
             let Some(entry) = run.entry.ok().filter(|_| run.count == 1) else { return Ok(()) };
             seen += 1;
@@ -118,19 +81,32 @@ impl HeaderScan {
                 progress.advance(0)?;
             }
             if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
-                if places.len() < MAX_COMPARED {
-                    places.push(place);
+                if read.places.len() < MAX_COMPARED {
+                    read.places.push(place);
                 } else {
-                    first_uncompared.get_or_insert(entry.number);
+                    read.first_uncompared.get_or_insert(entry.number);
                 }
             }
-            let Ok(header) = chunks.valid_header(&entry, &rules) else { return Ok(()) };
-            spans.extend(span(&entry, &header).filter(|_| spans.len() < MAX_COMPARED));
-            count(&mut pipelines, &header);
+            let Ok(header) = chunks.valid_header(&entry, rules) else { return Ok(()) };
+            read.spans.extend(span(&entry, &header).filter(|_| read.spans.len() < MAX_COMPARED));
+            count(&mut read.pipelines, &header);
             Ok(())
         })?;
-        spans.sort_unstable();
-        places.sort_unstable();
+        read.spans.sort_unstable();
+        read.places.sort_unstable();
+        Ok(read)
+    }
+}
+
+impl HeaderScan {
+    pub(super) fn new<R: ReadAt>(
+        frame: &Frame<&R>,
+        survey: &Survey,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Error> {
+        let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
+        let ReadHeaders { mut spans, mut places, first_uncompared, pipelines } =
+            ReadHeaders::read(frame, survey, &rules, progress)?;
         let mut sharing = overlapping(&spans);
         let wrong_lengths =
             if survey.header.is_sparse { BTreeSet::new() } else { wrong_lengths(frame, &spans, &sharing)? };
@@ -143,12 +119,31 @@ impl HeaderScan {
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters);
-        let has_unowned = spans.len() < MAX_COMPARED && has_unowned(survey, &spans, &places);
+        let unowned = if places.len() < MAX_COMPARED { unowned(frame, survey, &spans) } else { Vec::new() };
+        let stated = StatedPlaces {
+            spans: &spans,
+            offsets: &places,
+            sharing: &sharing,
+            unowned: &unowned,
+            rules: &rules,
+        };
+        let inferred = stated.infer(frame, survey)?;
+        // A chunk with a damaged header has no span, so its bytes look unowned. But an entry leads to the first of them.
+        let is_room = |range: &Range<u64>| {
+            range.end - range.start >= ChunkHeader::MAX_LEN as u64
+                && places.binary_search(&range.start).is_err()
+        };
+        let unowned = unowned.into_iter().find(is_room);
+        if let Some(inferred) = &inferred {
+            sharing.retain(|number| !inferred.offsets.contains_key(number));
+            places.clone_from(&inferred.all);
+        }
         let (end, left) = (index_start(frame.header()), chunks_len(frame.header()).saturating_mul(2));
         Ok(Self {
             sharing,
             wrong_lengths,
-            has_unowned,
+            unowned,
+            inferred,
             places,
             first_uncompared,
             left,
@@ -187,6 +182,18 @@ impl HeaderScan {
         let first = self.places.partition_point(|&other| other < place);
         let is_repeated = self.places.get(first + 1) == Some(&place);
         is_repeated || self.sharing.contains(&entry.number)
+    }
+
+    /// The place of a chunk whose entry in the chunk index is wrong, if it can be inferred.
+    pub(super) fn inferred_place(&self, number: u64) -> Option<ChunkPlace> {
+        let offset = self.inferred.as_ref()?.offsets.get(&number)?;
+        Some(ChunkPlace::Frame(*offset))
+    }
+
+    /// Why the chunk may be another one.
+    pub(super) fn doubt_of_place(&self, number: u64) -> Option<String> {
+        self.inferred_place(number)?;
+        self.inferred.as_ref().map(|inferred| inferred.doubt.into())
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
@@ -246,15 +253,21 @@ fn wrong_lengths<R: ReadAt>(
     Ok(wrong)
 }
 
-/// Whether a gap between the header and the chunk index is long enough for a chunk. A gap is a byte range that belongs
-/// to no chunk. `spans` and `places` must be sorted.
-fn has_unowned(survey: &Survey, spans: &[ChunkSpan], places: &[u64]) -> bool {
-    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else { return false };
-    // A chunk with a damaged header has no span, so its bytes look like a gap. But an entry leads to the start of this
-    // gap, so `places` contains the start.
-    gaps(spans.iter().map(ChunkSpan::range), survey.parts.header_len..index.start).any(|gap| {
-        gap.end - gap.start >= ChunkHeader::MAX_LEN as u64 && places.binary_search(&gap.start).is_err()
-    })
+/// The byte ranges between the header and the chunk index that belong to no chunk and no recorded hole. `spans` must be
+/// sorted.
+fn unowned<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, spans: &[ChunkSpan]) -> Vec<Range<u64>> {
+    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else {
+        return Vec::new();
+    };
+    let start = survey.parts.header_len;
+    let gaps = gaps(spans.iter().map(ChunkSpan::range), start..index.start);
+    let gaps: Vec<_> = gaps.map(|gap| gap.start - start..gap.end - start).collect();
+    // If the record of the holes cannot be read, their bytes count as unowned.
+    let ends = gaps.iter().rev().map(|gap| gap.end);
+    let holes =
+        recorded_holes(ends, |at, len| frame.read_range(start.saturating_add(at), len)).unwrap_or_default();
+    let unowned = gaps.into_iter().flat_map(|gap| outside_holes(gap, &holes));
+    unowned.map(|range| start + range.start..start + range.end).collect()
 }
 
 /// Counts the filter pipeline of a compressed chunk.
@@ -287,7 +300,8 @@ mod tests {
         let mut scan = HeaderScan {
             sharing: BTreeSet::new(),
             wrong_lengths: BTreeSet::new(),
-            has_unowned: false,
+            unowned: None,
+            inferred: None,
             places: Vec::new(),
             first_uncompared: Some(2),
             left,

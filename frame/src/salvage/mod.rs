@@ -13,6 +13,10 @@ mod header_repair;
 
 mod survey;
 
+mod chunk_runs;
+
+mod inferred_places;
+
 mod header_scan;
 
 mod saved_frame;

@@ -33,6 +33,9 @@ pub struct SalvageReport {
     ///   filter in the chunk header. If the version number is damaged, the data may need the ignored filter.
     /// - The chunk is not compressed, so damage in its data leaves no trace. This reason is given only for a contiguous
     ///   frame whose chunk index or other chunks are damaged.
+    /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk without an
+    ///   entry, or the other chunks are in the order of the file. If two entries lead to the same chunk, either can be
+    ///   wrong, so both are reported.
     /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
     ///   chunk, if its entry in the chunk index is damaged.
     /// - The compressed bytes of the chunk have a page of zeros, which was probably lost

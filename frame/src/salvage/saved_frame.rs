@@ -15,8 +15,9 @@ use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::blocks::{CHUNK_START_LEN, check_stored_table, streams_end};
 use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::salvage::chunk_runs::{ChunkRun, each};
 use crate::salvage::damaged_file::DamagedFile;
-use crate::salvage::header_scan::{ChunkRun, HeaderScan, each};
+use crate::salvage::header_scan::HeaderScan;
 use crate::salvage::salvage_report::{CLEARED_DICTIONARY, CLEARED_LAZY, ChunkRange, Notes, Restored, add};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
@@ -250,7 +251,7 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::new(&frame, survey, progress)?;
-    let is_damaged = survey.order.is_some();
+    let is_damaged = survey.order.is_some() || scan.inferred.is_some();
     let (restored, uncompressed) = (Vec::new(), Vec::new());
     let mut copier = ChunkCopier { writer, progress, notes, restored, uncompressed, is_damaged };
     each(&frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
@@ -326,7 +327,7 @@ struct ChunkCopier<'w, 'p, W: Write> {
     restored: Vec<ChunkRange>,
     /// The saved chunks that are not compressed, so damage in them leaves no trace.
     uncompressed: Vec<ChunkRange>,
-    /// Whether the chunk index is lost, or the header of any chunk was restored.
+    /// Whether the chunk index is lost or has wrong entries, or the header of any chunk was restored.
     is_damaged: bool,
 }
 
@@ -338,14 +339,20 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         run: ChunkRun,
     ) -> Result<(), Error> {
         let ChunkRun { first, count, entry } = run;
+        let entry = entry.map(|entry| {
+            scan.inferred_place(entry.number).map_or(entry, |place| ChunkEntry { place, ..entry })
+        });
         let copied = entry.map_err(ChunkError::Damaged).and_then(|entry| match entry.place {
             _ if count == 1 && entry.is_stored() => self.copy_stored(chunks, scan, &entry),
             ChunkPlace::Special(special) if chunks.other_bits(&entry).is_none() => {
                 *self.notes.counts.count_mut(entry.place) += count;
-                if scan.has_unowned {
-                    let why =
-                        "its entry says that it is a single value, but the file has bytes of a chunk without an entry";
-                    add(&mut self.notes.unverified, first, count, why.into());
+                if let Some(unowned) = &scan.unowned {
+                    let (len, start) = (unowned.end - unowned.start, unowned.start);
+                    let why = format!(
+                        "its entry says that it is a single value, but the {len} bytes from byte {start} on have no entry, \
+                         and may be its chunk"
+                    );
+                    add(&mut self.notes.unverified, first, count, why);
                 }
                 let written = match count {
                     1 => self.writer.write_special(first, special),
@@ -389,7 +396,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED_DICTIONARY.into())) {
             add(&mut self.restored, number, 1, why);
         }
-        if let Some(why) = doubt {
+        if let Some(why) = scan.doubt_of_place(number).or(doubt) {
             add(&mut notes.unverified, number, 1, why);
         } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {
             let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";

@@ -48,10 +48,12 @@ pub(super) struct FrameParts {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks.
+/// agree with the chunks. If `needs_chunk` is false, an index can be right although none of its entries leads to a chunk
+/// with a valid header.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
+    needs_chunk: bool,
 ) -> Result<Option<FrameParts>, Error> {
     let cbytes = header.values.length(HeaderField::Cbytes);
     let mut best: Option<(usize, FrameParts)> = None;
@@ -78,9 +80,13 @@ fn find_parts<R: ReadAt>(
                 }
                 let (frame, progress) = file.frame(header.head(&sizes, header_len, start, file.len)?);
                 progress.advance(0)?;
-                let Some(IndexAgreement { agreeing, nwrong, end }) = compare_index(&frame) else {
+                let Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk }) = compare_index(&frame)
+                else {
                     continue;
                 };
+                if needs_chunk && !leads_to_chunk {
+                    continue;
+                }
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
                 // The data of a chunk can look like an index, but no trailer follows such data. So a trailer must
                 // follow an index. There is one exception: the trailer may be missing if the index is where the header
@@ -89,7 +95,9 @@ fn find_parts<R: ReadAt>(
                 if nwrong == 0 && (is_index || is_stated) {
                     return Ok(Some(parts));
                 }
-                if is_index && agreeing > best.as_ref().map_or(0, |&(most, _)| most) {
+                let is_best =
+                    best.as_ref().map_or(agreeing > 0 || !needs_chunk, |&(most, _)| agreeing > most);
+                if is_index && is_best {
                     best = Some((agreeing, parts));
                 }
             }
@@ -125,6 +133,9 @@ struct IndexAgreement {
     nwrong: usize,
     /// The offset where the index ends.
     end: u64,
+    /// Whether an entry of a stored chunk is right, or there are no such entries. Otherwise, either the bytes are not a
+    /// chunk index, or the headers of all chunks are damaged.
+    leads_to_chunk: bool,
 }
 
 /// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
@@ -156,8 +167,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // If there are entries of stored chunks, but none of them leads to a chunk, this is not an index.
-    (nstored == 0 || !places.is_empty()).then_some(IndexAgreement { agreeing, nwrong, end })
+    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk: nstored == 0 || !places.is_empty() })
 }
 
 /// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a
@@ -419,7 +429,7 @@ fn place<R: ReadAt>(
         }
         return Ok((FrameParts { header_len, sizes, index: None }, None));
     }
-    if let Some(parts) = find_parts(file, header)? {
+    if let Some(parts) = find_parts(file, header, true)? {
         return Ok((parts, None));
     }
     // No chunk index was found that has an entry for each chunk of the array. Often the reason is that the array's
@@ -432,6 +442,13 @@ fn place<R: ReadAt>(
     }
     let (parts, order) = in_order(file, header)?;
     let found = order.found.len();
+    // No chunk has a valid header. If the sizes are right, these headers may be damaged, and can be restored.
+    if found == 0
+        && contradiction.is_none()
+        && let Some(parts) = find_parts(file, header, false)?
+    {
+        return Ok((parts, None));
+    }
     if found == 0 {
         let nothing =
             "nothing could be saved: no chunk index that fits the array and no undamaged chunk was found";

@@ -466,29 +466,166 @@ fn a_number_that_no_chunk_file_has_is_that_of_a_lost_chunk() {
     assert_eq!(lost(&report), [all.counts.total() - 1]);
 }
 
+/// The small array, whose index has other entries for some chunks: pairs of a chunk number and an entry.
+fn with_entries(entries: &[(usize, i64)]) -> Vec<u8> {
+    let mut file = small();
+    for &(number, value) in entries {
+        file[INDEX + 32 + 8 * number..][..8].copy_from_slice(&value.to_le_bytes());
+    }
+    file
+}
+
+/// The entry of the n-th chunk of the small file.
+fn offset(n: usize) -> i64 {
+    i64::try_from(n * CHUNK).unwrap()
+}
+
+const ZEROS: i64 = 0x81 << 56;
+
+/// Entries that lead nowhere: beyond the chunks, and a special value with other bits.
+const NOWHERE: [i64; 3] = [1 << 40, i64::MIN | 0x7f << 56, i64::MIN];
+
+const ONLY_ONE: &str = "its entry in the chunk index is wrong, so it was taken to be the only chunk in the file without an entry";
+const IN_ORDER: &str = "its entry in the chunk index is wrong or occurs twice, so its place was inferred from the order \
+                        of the chunks in the file";
+const OTHERS: &str = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
+
+/// The reason why each chunk of the small array is unverified.
+fn doubts(report: &SalvageReport) -> [&str; 4] {
+    let of = |number| {
+        let range =
+            report.unverified.iter().find(|range| (range.first..range.first + range.count).contains(&number));
+        range.map_or("", |range| &*range.why)
+    };
+    [of(0), of(1), of(2), of(3)]
+}
+
 #[test]
-fn entries_that_cannot_both_be_right_are_both_lost() {
+fn a_chunk_with_a_wrong_entry_is_saved_if_it_is_the_only_one_without_an_entry() {
     let folder = tempfile::tempdir().unwrap();
-    let entry = |number: usize| INDEX + 32 + 8 * number;
-    for (offset, expected) in [
-        (CHUNK.try_into().unwrap(), vec![0, 1]),
-        (1 << 40, vec![0]),
-        (7, vec![0]),
-        (i64::MIN | 0x7f << 56, vec![0]),
+    // The last of these entries leads into the middle of a chunk.
+    for wrong in NOWHERE.into_iter().chain([7, 100]) {
+        for number in 0..4 {
+            let (new, report) = saved(&with_entries(&[(number, wrong)]), folder.path()).unwrap();
+            assert_eq!(new[CHUNKS..INDEX], small()[CHUNKS..INDEX], "{number}: {wrong:#x}");
+            let mut expected = [OTHERS; 4];
+            expected[number] = ONLY_ONE;
+            assert_eq!((report.lost_count(), doubts(&report)), (0, expected), "{number}: {wrong:#x}");
+        }
+    }
+    // The order of the other chunks does not matter.
+    let (new, report) =
+        saved(&with_entries(&[(0, 1 << 40), (1, offset(3)), (3, offset(1))]), folder.path()).unwrap();
+    assert_eq!((report.lost_count(), doubts(&report)), (0, [ONLY_ONE, OTHERS, OTHERS, OTHERS]));
+    assert_eq!(new[CHUNKS + CHUNK..][..CHUNK], small()[CHUNKS + 3 * CHUNK..][..CHUNK]);
+}
+
+#[test]
+fn chunks_with_wrong_entries_are_saved_in_the_order_of_the_file_if_all_others_are_in_this_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for (entries, expected) in [
+        // The entry of chunk 0, for another chunk: either of the two entries can be wrong.
+        (vec![(2, 0)], [IN_ORDER, OTHERS, IN_ORDER, OTHERS]),
+        (vec![(0, offset(1))], [IN_ORDER, IN_ORDER, OTHERS, OTHERS]),
+        (vec![(3, 0), (1, 0)], [IN_ORDER, IN_ORDER, OTHERS, IN_ORDER]),
+        (vec![(1, NOWHERE[0]), (2, NOWHERE[1])], [OTHERS, IN_ORDER, IN_ORDER, OTHERS]),
+        (vec![(0, 5), (3, NOWHERE[2])], [IN_ORDER, OTHERS, OTHERS, IN_ORDER]),
     ] {
-        let mut file = small();
-        file[entry(0)..entry(1)].copy_from_slice(&offset.to_le_bytes());
+        let (new, report) = saved(&with_entries(&entries), folder.path()).unwrap();
+        assert_eq!((report.lost_count(), doubts(&report)), (0, expected), "{entries:?}");
+        assert_eq!(new[CHUNKS..INDEX], small()[CHUNKS..INDEX], "{entries:?}");
+    }
+}
+
+#[test]
+fn chunks_with_wrong_entries_are_lost_if_several_chunks_may_be_theirs() {
+    let folder = tempfile::tempdir().unwrap();
+    let far = NOWHERE[0];
+    for (entries, expected) in [
+        // Chunks 2 and 3 are not in the order of the file.
+        (vec![(2, offset(3)), (3, offset(2)), (0, offset(1))], vec![0, 1]),
+        (vec![(2, offset(3)), (3, offset(2)), (0, far), (1, far)], vec![0, 1]),
+        // The second chunk of the file is an old copy: chunk 1 was replaced by the one at the end.
+        (vec![(1, far), (3, ZEROS)], vec![1]),
+        (vec![(1, offset(3)), (3, ZEROS), (2, far)], vec![2]),
+        // The entry of one chunk became a special value, so either chunk can be that of the other entry.
+        (vec![(1, ZEROS), (2, far)], vec![2]),
+        // No chunk without an entry is left for the second one.
+        (vec![(1, ZEROS), (2, far), (0, offset(3))], vec![0, 2, 3]),
+    ] {
+        let (_, report) = saved(&with_entries(&entries), folder.path()).unwrap();
+        assert_eq!(lost(&report), expected, "{entries:?}");
+        assert!(
+            report.unverified.iter().all(|range| range.why != ONLY_ONE && range.why != IN_ORDER),
+            "{report:?}"
+        );
+    }
+    // The other bytes without an entry are no whole chunk.
+    for damaged in [CHUNKS, CHUNKS + CHUNK] {
+        let mut file = with_entries(&[(0, far), (1, far)]);
+        file[damaged + 9] ^= 1;
         let (_, report) = saved(&file, folder.path()).unwrap();
-        assert_eq!(lost(&report), expected, "{offset:#x}");
+        assert_eq!(lost(&report), [0, 1]);
     }
     // The index entry of chunk 1 now has an offset inside chunk 0, where the data is a copy of a valid chunk header.
-    let mut file = small();
+    let mut file = with_entries(&[(1, 32)]);
     let nested = file[CHUNKS + CHUNK..][..32].to_vec();
     file[CHUNKS + 32..][..32].copy_from_slice(&nested);
-    file[entry(1)..entry(2)].copy_from_slice(&32_i64.to_le_bytes());
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert!(report.lost.iter().any(|range| range.first <= 1), "{report:?}");
     assert!(report.lost_count() >= 2, "{report:?}");
+}
+
+#[test]
+fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    // Chunk 3 was replaced by the chunk at the end, so the first chunk of the file is an old one.
+    let entries = [(0, offset(1)), (1, offset(2)), (2, ZEROS)];
+    let (new, report) = saved(&with_entries(&entries), folder.path()).unwrap();
+    let special = "its entry says that it is a single value, but the 64 bytes from byte 165 on have no entry, and may be \
+                   its chunk";
+    assert_eq!((report.lost_count(), doubts(&report)), (0, ["", "", special, ""]));
+    assert_eq!(new[CHUNKS..CHUNKS + 2 * CHUNK], small()[CHUNKS + CHUNK..CHUNKS + 3 * CHUNK]);
+    // A chunk with a damaged header has a right entry.
+    let mut file = with_entries(&entries);
+    file[CHUNKS + 3 * CHUNK + 2] = 0;
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(lost(&report), [3]);
+}
+
+#[test]
+fn a_special_chunk_is_unverified_also_if_a_wrong_entry_gets_the_only_chunk_without_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = array(&[0, 1, 2]);
+    let entry = index_start(&file) + 32;
+    file[entry..entry + 8].copy_from_slice(&NOWHERE[0].to_le_bytes());
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    let special = "its entry says that it is a single value, but the 96 bytes from byte 146 on have no entry, and may be \
+                   its chunk";
+    assert_eq!((report.lost_count(), doubts(&report)), (0, [ONLY_ONE, OTHERS, OTHERS, special]));
+}
+
+/// Commits of this crate record the holes that they leave, so these bytes cannot be the chunk of a special entry.
+#[test]
+#[cfg(feature = "compress")]
+fn a_recorded_hole_casts_no_doubt_on_special_chunks_and_its_chunks_are_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    fs::write(&path, array(&[0, 1, 2])).unwrap();
+    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+    update.write(std::slice::from_ref(&(64..128)), &[7; 64]).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    let file = fs::read(&path).unwrap();
+    assert!(Frame::open(&path).unwrap().unowned_bytes().unwrap() >= 96);
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert!(!report.found_damage(), "{report:?}");
+    // The entry of chunk 3, which is special, becomes wrong.
+    let entry = index_start(&file) + 32 + 3 * 8;
+    let mut damaged = file;
+    damaged[entry..entry + 8].copy_from_slice(&NOWHERE[0].to_le_bytes());
+    let (_, report) = saved(&damaged, folder.path()).unwrap();
+    assert_eq!(lost(&report), [3], "{report:?}");
 }
 
 #[test]
@@ -783,6 +920,40 @@ fn a_damaged_size_in_the_header_of_a_chunk_is_restored() {
     }
 }
 
+/// Such an index leads to no valid chunk.
+#[test]
+fn damaged_sizes_in_the_headers_of_all_chunks_are_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    for count in 1..3 {
+        let shapes = Shapes { shape: &[64 * count], chunkshape: &[64], blockshape: &[64] };
+        let mut writer =
+            FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+        for number in 0..count.unsigned_abs() {
+            writer.write_uncompressed(number, &[7; 64]).unwrap();
+        }
+        let file = writer.finish().unwrap().into_inner();
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        let index = index_start(&file);
+        for at in [3, 4, 7, 8, 9, 12, 13] {
+            let mut damaged = file.clone();
+            damaged[start..index].chunks_mut(96).for_each(|chunk| chunk[at] ^= 0x41);
+            let (new, report) = saved(&damaged, folder.path()).unwrap();
+            assert_eq!(new[start..index], file[start..index], "byte {at}");
+            assert_eq!(
+                (report.lost_count(), report.unverified_count()),
+                (0, count.unsigned_abs()),
+                "byte {at}"
+            );
+        }
+        // Where all is lost, the message names the damage of the first chunk.
+        let mut damaged = file.clone();
+        damaged[start..index].fill(0xff);
+        let message = saved(&damaged, folder.path()).unwrap_err().to_string();
+        let expected = "nothing could be saved; the first chunk is lost because its first bytes are not the header of a chunk";
+        assert_eq!(message, expected);
+    }
+}
+
 #[test]
 #[cfg(feature = "decompress")]
 fn a_damaged_size_in_a_chunk_file_is_restored() {
@@ -858,18 +1029,12 @@ fn salvage_clears_the_flag_of_a_lazily_loaded_chunk() {
 /// If two entries have the same offset, at least one of them is wrong, even if the chunk header at this offset can be
 /// restored.
 #[test]
-fn chunks_at_one_place_are_both_lost_also_if_their_header_is_damaged() {
-    let mut file = small();
-    // The entry of chunk 2 gets the offset of chunk 1.
-    let entry = INDEX + 32 + 8;
-    file.copy_within(entry..entry + 8, entry + 8);
-    for damage in [None, Some(3), Some(5), Some(9), Some(13), Some(15)] {
-        let mut file = file.clone();
-        if let Some(at) = damage {
-            file[CHUNKS + CHUNK + at] ^= 0x41;
-        }
+fn chunks_at_one_place_are_both_lost_if_their_header_is_damaged() {
+    for at in [3, 5, 9, 13, 15] {
+        let mut file = with_entries(&[(2, offset(1))]);
+        file[CHUNKS + CHUNK + at] ^= 0x41;
         let report = of(file).preview().unwrap();
-        assert_eq!(lost(&report), [1, 2], "{damage:?}: {report:?}");
+        assert_eq!(lost(&report), [1, 2], "byte {at}: {report:?}");
     }
 }
 
@@ -1042,7 +1207,10 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
     let range = &report.unverified[0];
     assert_eq!(
         (range.first, &*range.why),
-        (1, "its entry says that it is a single value, but the file has bytes of a chunk without an entry")
+        (
+            1,
+            "its entry says that it is a single value, but the 96 bytes from byte 242 on have no entry, and may be its chunk"
+        )
     );
 }
 
