@@ -408,8 +408,7 @@ fn the_trailer_of_every_frame_of_the_corpus_is_where_the_frame_ends() {
                     *if matches!(value, Cow::Borrowed(_)) { &mut stored } else { &mut decompressed } += 1;
                 }
                 Err(error) => {
-                    let reason = error.source().unwrap().to_string();
-                    assert!(reason.contains("build with the feature `decompress`"), "{error}: {reason}");
+                    assert!(error.to_string().contains("build with the feature `decompress`"), "{error}");
                     compressed += 1;
                 }
             }
