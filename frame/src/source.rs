@@ -43,8 +43,8 @@ pub trait ReadAt {
     /// If the number is not known.
     fn size(&self) -> io::Result<u64>;
 
-    /// The version of the bytes; `None` if they never change, or their version is not known. An
-    /// [`Array`](crate::Array) notices by it that its file was changed.
+    /// The version of the bytes; `None` if they never change, or their version is not known. An `Array` notices by it that
+    /// its file was changed.
     fn version(&self) -> Option<FileVersion> {
         None
     }
