@@ -145,7 +145,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
     let mut chunks = frame.open_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
-    let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
+    let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
     // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
     // counts as wrong, because it leads to the same chunk as the first.
@@ -157,13 +157,19 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
             ChunkPlace::Special(_) => chunks.other_bits(&entry).is_none(),
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 nstored += 1;
-                chunks.valid_header(&entry, &rules).is_ok() && places.insert(value)
+                let is_valid = chunks.valid_header(&entry, &rules).is_ok();
+                let is_new = is_valid && places.insert(value);
+                nrepeated += usize::from(is_valid && !is_new);
+                is_new
             }
             ChunkPlace::Invalid(_) => false,
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk: nstored == 0 || !places.is_empty() })
+    // If all entries that lead to a chunk lead to the same one, as in an index of zeros, they lead to it by chance.
+    let is_chance = agreeing == 1 && nrepeated > 0;
+    let leads_to_chunk = nstored == 0 || !places.is_empty() && !is_chance;
+    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk })
 }
 
 /// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a
