@@ -38,10 +38,10 @@
 //!
 //! The table applies to reading and to writing, with two differences:
 //!
-//! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes` writes
-//!   them as bytes.
-//! - A dtype that is not UTF-8 can be read as bytes, or ignored with `IgnoredAny`, but not written. So a program can read
-//!   the other entries of such a metalayer.
+//! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes`
+//!   writes them as bytes.
+//! - A dtype that is not UTF-8 can be read as bytes, or ignored with `IgnoredAny`, but not written. So a program can
+//!   read the other entries of such a metalayer.
 //!
 //! More about single types:
 //!
@@ -54,8 +54,8 @@
 //! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
 //!   unknown names: serde passes the aliases of fields in the same list as the names of fields, so an unknown name may
 //!   be an alias. A struct of six fields and an alias, none of them named after the entries, counts as seven fields:
-//!   reading fails with `duplicate field`. When writing, every field counts as an entry. If a field is not an entry, use
-//!   `#[serde(skip)]` (or `default` and `skip_serializing_if`) to leave the field out.
+//!   reading fails with `duplicate field`. When writing, every field counts as an entry. If a field is not an entry,
+//!   use `#[serde(skip)]` (or `default` and `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
 //!   read an integer as a float, although the table above has an error for this case.

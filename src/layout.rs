@@ -1,8 +1,7 @@
 //! The order of the wire: the entries of a metalayer, and the layouts.
 
 // This file has two tables: `with_entries!` has one row for each entry, and `layouts!` one row for each layout. Names,
-// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables. Only the three
-// bytes before the shape are also used by their places, which `wire::Writer::start` checks against the tables.
+// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker,

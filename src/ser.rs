@@ -7,10 +7,11 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! A `Meta` is a struct whose first field gives the layout (see `meta.rs`).
+//! `to_vec` and `serialized_size` write as `to_slice` does: into a vector of a fixed length, or into no bytes at all. A `Meta`
+//! is a struct whose first field gives the layout (`SerializeMeta`).
 
 #[cfg(feature = "alloc")]
-use alloc::{boxed::Box, vec::Vec};
+use alloc::{vec, vec::Vec};
 use core::fmt::Display;
 use core::marker::PhantomData;
 
@@ -18,15 +19,19 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_range};
+#[cfg(feature = "alloc")]
+use crate::layout::BEFORE_TEXT;
 use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayoutError, may_be_meta};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
 use crate::wire::{FixedInt, Slots, Writer, check_dtype};
 
-/// The bytes reserved for the dtype in a new vector: enough for every dtype except structs and subarrays.
+/// The length of a new vector before the length of the metalayer is known: enough for 16 dimensions, and for a dtype of 64
+/// bytes or, with fewer dimensions, more.
 #[cfg(feature = "alloc")]
-const DTYPE_ROOM: usize = 16;
+const NEW_VEC_LEN: usize = BEFORE_TEXT.of(16) + 64;
 
-/// Writes a value as a metalayer into a new vector. The capacity of the vector can be some bytes more than its length.
+/// Writes a value as a metalayer into a new vector. The capacity of the vector can be some hundred bytes more than its
+/// length.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
 /// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
@@ -126,71 +131,48 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
 /// ```
 #[inline]
 pub fn serialized_size<T: Serialize + ?Sized>(value: &T) -> Result<usize, Error> {
-    let mut length = 0;
-    value.serialize(MeasuringSerializer {
-        writer: Writer::new(&mut []),
-        length: &mut length,
-        layout: None,
-    })?;
-    Ok(length)
+    measured(value, None, &mut [])
+}
+
+/// Writes a metalayer to the front of a buffer, and returns its length. Bytes that do not fit are counted and dropped.
+#[inline(always)]
+fn measured<T: Serialize + ?Sized>(
+    value: &T,
+    layout: Option<Layout>,
+    buffer: &mut [u8],
+) -> Result<usize, Error> {
+    let mut serializer = Serializer { buffer, position: 0, layout, must_fit: false };
+    value.serialize(MeasuringSerializer(&mut serializer))?;
+    Ok(serializer.position)
 }
 
 #[cfg(feature = "alloc")]
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
-    // For nearly every dtype, this call writes the whole metalayer. If the dtype is longer than `DTYPE_ROOM`, the call
-    // only measures the length of the metalayer.
-    let (bytes, length) = allocated(value, layout, DTYPE_ROOM)?;
-    match length.checked_sub(bytes.len()) {
-        None | Some(0) => Ok(shortened(bytes, length)),
-        Some(missing) => with_long_dtype(value, layout, length, DTYPE_ROOM + missing),
+    // Filled with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for a few
+    // bytes.
+    let mut bytes = vec![u8::MAX; NEW_VEC_LEN];
+    let length = measured(value, layout, &mut bytes)?;
+    if length > bytes.len() {
+        return long_vec(value, layout, length);
     }
+    // Not shrunk to fit, because a copy or a reallocation would cost more than the spare bytes.
+    bytes.truncate(length);
+    Ok(bytes)
 }
 
-/// Writes a metalayer whose dtype exceeds [`DTYPE_ROOM`]. The length is known from a first call of `Serialize`.
+/// Writes a metalayer of this length, which a first call of `Serialize` has measured.
 #[cfg(feature = "alloc")]
 #[cold]
 #[inline(never)]
-fn with_long_dtype<T: Serialize + ?Sized>(
+fn long_vec<T: Serialize + ?Sized>(
     value: &T,
     layout: Option<Layout>,
     length: usize,
-    dtype_room: usize,
 ) -> Result<Vec<u8>, Error> {
-    let (bytes, written) = allocated(value, layout, dtype_room)?;
-    // The second call of `Serialize` may write another value. The allocation has room for the dimensions of the second
-    // value, but for a dtype only as long as that of the first value. If the second value has fewer dimensions and a
-    // longer dtype, it can have the same length as the first value, but not fit the allocation.
-    if written == length && length <= bytes.len() {
-        Ok(shortened(bytes, length))
-    } else {
-        Err(Error::new(Detail::Unstable))
-    }
-}
-
-/// Writes a metalayer to a new allocation with room for a dtype of this length. Returns the allocation, and the length
-/// of the metalayer, which may exceed the allocation.
-#[cfg(feature = "alloc")]
-#[inline(always)]
-fn allocated<T: Serialize + ?Sized>(
-    value: &T,
-    layout: Option<Layout>,
-    dtype_room: usize,
-) -> Result<(Box<[u8]>, usize), Error> {
-    let (mut bytes, mut length) = (Box::default(), 0);
-    let writer = Writer::allocating(&mut bytes, dtype_room);
-    value.serialize(MeasuringSerializer { writer, length: &mut length, layout })?;
-    Ok((bytes, length))
-}
-
-// Truncates the vector and does not shrink it to fit, because a reallocation would cost more than the few spare bytes.
-// Inlined, like most functions that are called when a metalayer is written: see `SerializeMetalayer`.
-#[cfg(feature = "alloc")]
-#[inline(always)]
-fn shortened(bytes: Box<[u8]>, length: usize) -> Vec<u8> {
-    let mut bytes = Vec::from(bytes);
-    bytes.truncate(length);
-    bytes
+    let mut bytes = vec![0; length];
+    // The second call of `Serialize` may write another value.
+    if measured(value, layout, &mut bytes)? == length { Ok(bytes) } else { Err(Error::new(Detail::Unstable)) }
 }
 
 /// The error for a kind of value that cannot be written in this position.
@@ -223,6 +205,8 @@ pub struct Serializer<'a> {
     position: usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
+    /// Whether a metalayer that is longer than the buffer is an error. Otherwise, it is only measured.
+    must_fit: bool,
 }
 
 impl<'a> Serializer<'a> {
@@ -230,7 +214,7 @@ impl<'a> Serializer<'a> {
     #[must_use]
     #[inline]
     pub fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, position: 0, layout: None }
+        Self { buffer, position: 0, layout: None, must_fit: true }
     }
 
     /// Sets the layout of all metalayers that this serializer writes, so the number of entries does not select it. A
@@ -260,68 +244,80 @@ impl<'a> Serializer<'a> {
         self.position
     }
 
-    /// Starts the next metalayer at the current position of the buffer.
+    /// Starts a metalayer of this number of entries, if it is known.
     #[inline(always)]
-    fn start(&mut self, layout: Layout) -> SerializeMetalayer<'_, true> {
-        let buffer = self.buffer.get_mut(self.position..).unwrap_or_default();
-        SerializeMetalayer::new(layout, Writer::new(buffer), &mut self.position)
+    fn start_sequence(&mut self, len: Option<usize>) -> Result<SerializeMetalayer<'_>, Error> {
+        match (len, self.layout) {
+            (Some(len), _) => self.start_tuple(len),
+            // The layout determines how many entries there must be, and `end` checks this.
+            (None, Some(layout)) => Ok(self.start(layout)),
+            (None, None) => Err(LayoutFault::UnknownCount.error()),
+        }
+    }
+
+    /// Starts a metalayer of this number of entries.
+    #[inline(always)]
+    fn start_tuple(&mut self, len: usize) -> Result<SerializeMetalayer<'_>, Error> {
+        let layout = layout_of(len, self.layout)?;
+        Ok(self.start(layout))
+    }
+
+    #[inline(always)]
+    fn start_struct(&mut self, name: &str, len: usize) -> Result<SerializeFields<'_>, Error> {
+        // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every layout.
+        // serde passes the names of the fields one by one, so they are compared later.
+        if may_be_meta(name, len) {
+            let requested = self.layout;
+            let metalayer = self.metalayer(Layout::B2nd);
+            return Ok(SerializeFields::Meta(SerializeMeta { metalayer, requested, layout: None }));
+        }
+        self.start_tuple(len).map(SerializeFields::Entries)
+    }
+
+    #[inline(always)]
+    fn start(&mut self, layout: Layout) -> SerializeMetalayer<'_> {
+        let mut metalayer = self.metalayer(layout);
+        metalayer.writer.marker(layout);
+        metalayer
+    }
+
+    /// A metalayer at the current position of the buffer, without its marker.
+    #[inline(always)]
+    fn metalayer(&mut self, layout: Layout) -> SerializeMetalayer<'_> {
+        SerializeMetalayer {
+            writer: Writer::new(self.buffer.get_mut(self.position..).unwrap_or_default()),
+            written: &mut self.position,
+            must_fit: self.must_fit,
+            layout,
+            ndim: 0,
+            next: Some(0),
+        }
     }
 }
 
-/// A serializer for one metalayer, which may be longer than the buffer of the writer.
-// A type of its own, not a flag of `Serializer`: otherwise `to_vec` and `to_slice` would share the code that serializes a
-// type, and it would be inlined into neither.
-struct MeasuringSerializer<'s> {
-    writer: Writer<'s>,
-    /// Increased by the length of the metalayer when it is complete.
-    length: &'s mut usize,
-    /// The requested layout. If it is `None`, the number of entries selects the layout.
-    layout: Option<Layout>,
-}
+/// A [`Serializer`] as a type of its own, for [`measured`].
+// Otherwise `to_vec` and `to_slice` would share the code that serializes a type, and it would be inlined into neither.
+struct MeasuringSerializer<'s, 'a>(&'s mut Serializer<'a>);
 
-impl<'s> MeasuringSerializer<'s> {
-    #[inline(always)]
-    fn start(self, layout: Layout) -> SerializeMetalayer<'s, false> {
-        SerializeMetalayer::new(layout, self.writer, self.length)
-    }
-}
-
-/// Implements [`serde::Serializer`] for a type with a method `start`, which starts a metalayer.
+/// Implements [`serde::Serializer`] by three methods of a [`Serializer`].
 macro_rules! metalayer_serializer {
-    ($serializer:ty => $metalayer:ty) => {
-        impl<'s> serde::Serializer for $serializer {
-            serializer_types! { (), Error, elements: $metalayer, fields: $metalayer }
+    ($type:ty, $self:ident => $serializer:expr) => {
+        impl<'s> serde::Serializer for $type {
+            serializer_types! { (), Error, elements: SerializeMetalayer<'s>, fields: SerializeFields<'s> }
 
             #[inline(always)]
-            fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
-                match (len, self.layout) {
-                    (Some(len), _) => self.serialize_tuple(len),
-                    // The length of the sequence is not known. The layout determines how many entries there must be, and
-                    // `end` checks this.
-                    (None, Some(layout)) => Ok(self.start(layout)),
-                    (None, None) => Err(LayoutFault::UnknownCount.error()),
-                }
+            fn serialize_seq($self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
+                $serializer.start_sequence(len)
             }
 
             #[inline(always)]
-            fn serialize_tuple(self, len: usize) -> Result<Self::SerializeTuple, Error> {
-                let layout = layout_of(len, self.layout)?;
-                Ok(self.start(layout))
+            fn serialize_tuple($self, len: usize) -> Result<Self::SerializeTuple, Error> {
+                $serializer.start_tuple(len)
             }
 
             #[inline(always)]
-            fn serialize_struct(
-                self,
-                name: &'static str,
-                len: usize,
-            ) -> Result<Self::SerializeStruct, Error> {
-                // A `Meta` is recognized before the number of fields is checked, because it has eight fields in every
-                // layout. serde passes the names of the fields one by one, so they are compared later.
-                if may_be_meta(name, len) {
-                    let next_field = NextField::MetaLayout(self.layout);
-                    return Ok(SerializeMetalayer { next_field, ..self.start(Layout::B2nd) });
-                }
-                self.serialize_tuple(len)
+            fn serialize_struct($self, name: &'static str, len: usize) -> Result<Self::SerializeStruct, Error> {
+                $serializer.start_struct(name, len)
             }
 
             serialize_through! { some newtype tuple_struct }
@@ -331,8 +327,8 @@ macro_rules! metalayer_serializer {
     };
 }
 
-metalayer_serializer! { &'s mut Serializer<'_> => SerializeMetalayer<'s, true> }
-metalayer_serializer! { MeasuringSerializer<'s> => SerializeMetalayer<'s, false> }
+metalayer_serializer! { &'s mut Serializer<'_>, self => self }
+metalayer_serializer! { MeasuringSerializer<'s, '_>, self => self.0 }
 
 /// The layout of a value with this number of entries.
 #[inline(always)]
@@ -344,90 +340,82 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
     }
 }
 
-/// The value of [`SerializeMetalayer::next`] after an error. No layout has an entry at this position, so writing cannot
-/// continue.
-const FAILED: u8 = u8::MAX;
-
-/// A metalayer that is being written, entry by entry. With `MUST_FIT`, one that is longer than the buffer is an error.
+/// A metalayer that is being written, entry by entry.
 // The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
 // of names and the matches over entries, because it knows the entry of each field.
 #[derive(Debug)]
-pub struct SerializeMetalayer<'s, const MUST_FIT: bool> {
+pub struct SerializeMetalayer<'s> {
     writer: Writer<'s>,
     /// Increased by the length of the metalayer when it is complete.
     written: &'s mut usize,
-    /// The layout to write.
+    must_fit: bool,
+    /// The layout whose entries the value gives.
     layout: Layout,
-    /// The layout whose entries the value gives. It differs from `layout` only for a `Meta`, which gives all entries,
-    /// also those that its layout lacks.
-    given: Layout,
-    /// The position of the next entry in `given`; [`FAILED`] after an error, even if the `Serialize` of the value ignores
-    /// the error.
-    next: u8,
     ndim: u8,
-    next_field: NextField,
+    /// The position of the next entry in the layout; `None` after an error.
+    next: Option<u8>,
 }
 
-impl<'s, const MUST_FIT: bool> SerializeMetalayer<'s, MUST_FIT> {
+impl SerializeMetalayer<'_> {
+    /// Takes the position of the next entry. The caller sets `next` again when it has written the entry. So `next` stays
+    /// `None` after an error, even if the `Serialize` of the value ignores the error and continues.
     #[inline(always)]
-    fn new(layout: Layout, writer: Writer<'s>, written: &'s mut usize) -> Self {
-        Self { writer, written, layout, given: layout, next: 0, ndim: 0, next_field: NextField::Entry }
+    fn take_next(&mut self) -> Result<u8, Error> {
+        self.next.take().ok_or_else(ignored_error)
     }
 
+    /// Writes the next entry. If it is the field of a struct, checks that a well-known name is the name of this entry.
     #[inline(always)]
-    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        let Some(entry) = self.given.entry(self.next) else {
-            // If `next` is `FAILED`, the value has ignored an earlier error. `gives` is then `FAILED` too, and
-            // `wrong_count` returns an error that says this.
-            let gives = self.next.saturating_add(1);
-            self.next = FAILED;
-            return Err(wrong_count(self.given, gives));
+    fn entry<T: Serialize + ?Sized>(&mut self, field: Option<&'static str>, value: &T) -> Result<(), Error> {
+        let next = self.take_next()?;
+        let layout = self.layout;
+        let Some(entry) = layout.entry(next) else {
+            return Err(wrong_count(layout, next + 1));
         };
-        match self.write(entry, value) {
-            Ok(()) => {
-                self.next += 1;
-                Ok(())
-            }
-            Err(error) => {
-                self.next = FAILED;
-                Err(error.in_entry(entry))
-            }
+        if let Some(field) = field.filter(|field| !entry.can_be_field(field)) {
+            return Err(LayoutFault::FieldOrder { field, layout }.error().in_entry(entry));
         }
-    }
-
-    #[inline(always)]
-    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
-        let writer = &mut self.writer;
-        match entry.encoding() {
-            _ if !self.layout.has(entry) => {}
-            Encoding::Fixint if entry == Entry::Version => writer.version(integer(value)?)?,
-            Encoding::Fixint => writer.fixint(integer(value)?)?,
-            Encoding::Ndim => {
-                self.ndim = integer(value)?;
-                writer.start(self.layout, self.ndim)?;
-            }
-            Encoding::Int64s => {
-                let slots = writer.vector::<i64>(self.ndim);
-                value.serialize(VectorSerializer { slots, entry, ndim: self.ndim })?;
-            }
-            Encoding::Int32s => {
-                let slots = writer.vector::<i32>(self.ndim);
-                value.serialize(VectorSerializer { slots, entry, ndim: self.ndim })?;
-            }
-            Encoding::Str32 => {
-                let length = value.serialize(TextSerializer(writer.rest()))?;
-                writer.skip(length);
-            }
-        }
+        self.write(entry, value)?;
+        self.next = Some(next + 1);
         Ok(())
     }
 
     #[inline(always)]
-    fn finish(self) -> Result<(), Error> {
-        if usize::from(self.next) != self.given.entries().len() {
-            return Err(wrong_count(self.given, self.next));
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.entry(None, value)
+    }
+
+    #[inline(always)]
+    fn write<T: Serialize + ?Sized>(&mut self, entry: Entry, value: &T) -> Result<(), Error> {
+        let Self { writer, ndim, .. } = self;
+        let written = match entry.encoding() {
+            Encoding::Fixint => integer(value).and_then(|value| writer.fixint(value)),
+            Encoding::Ndim => integer(value).and_then(|value| {
+                *ndim = value;
+                writer.ndim(value)
+            }),
+            Encoding::Int64s => {
+                let slots = writer.vector::<i64>(*ndim);
+                value.serialize(VectorSerializer { slots, entry, ndim: *ndim })
+            }
+            Encoding::Int32s => {
+                let slots = writer.vector::<i32>(*ndim);
+                value.serialize(VectorSerializer { slots, entry, ndim: *ndim })
+            }
+            Encoding::Str32 => {
+                value.serialize(TextSerializer(writer.rest())).map(|length| writer.skip(length))
+            }
+        };
+        written.map_err(|error| error.in_entry(entry))
+    }
+
+    #[inline(always)]
+    fn finish(mut self) -> Result<(), Error> {
+        let gives = self.take_next()?;
+        if usize::from(gives) != self.layout.entries().len() {
+            return Err(wrong_count(self.layout, gives));
         }
-        if MUST_FIT {
+        if self.must_fit {
             self.writer.check_room()?;
         }
         *self.written += self.writer.position();
@@ -436,87 +424,89 @@ impl<'s, const MUST_FIT: bool> SerializeMetalayer<'s, MUST_FIT> {
 }
 
 #[cold]
+fn ignored_error() -> Error {
+    Error::new(Detail::IgnoredError)
+}
+
+#[cold]
 fn wrong_count(layout: Layout, gives: u8) -> Error {
-    if gives == FAILED {
-        return Error::new(Detail::IgnoredError);
-    }
     LayoutFault::Gives { layout, gives: gives.into() }.error()
 }
 
-serialize_elements! { #[inline(always)] impl[const MUST_FIT: bool] SerializeMetalayer<'_, MUST_FIT> => (), Error }
+serialize_elements! { #[inline(always)] impl[] SerializeMetalayer<'_> => (), Error }
 
-// Structs. A `Meta` is a struct of its layout and all seven entries.
-
-/// The role of the next field of a struct.
-#[derive(Clone, Copy, Debug)]
-enum NextField {
-    /// An entry.
-    Entry,
-    /// The field `layout` of a `Meta`. It must equal the requested layout, if there is one.
-    MetaLayout(Option<Layout>),
-    /// An entry of a `Meta`.
-    MetaEntry,
+/// A struct that is being written, field by field.
+#[derive(Debug)]
+pub enum SerializeFields<'s> {
+    Entries(SerializeMetalayer<'s>),
+    Meta(SerializeMeta<'s>),
 }
 
-impl<const MUST_FIT: bool> SerializeMetalayer<'_, MUST_FIT> {
-    /// Checks that a field with a well-known name is in the position of its own entry. A field of a `Meta` must have the
-    /// name of its entry.
-    #[inline(always)]
-    fn check_name(&self, key: &'static str) -> Result<(), Error> {
-        match (self.next_field, self.given.entry(self.next)) {
-            (NextField::Entry, Some(entry)) if !entry.can_be_field(key) => {
-                Err(LayoutFault::FieldOrder { field: key, layout: self.layout }.error().in_entry(entry))
-            }
-            (NextField::MetaEntry, entry) if entry.is_none_or(|entry| entry.name() != key) => {
-                Err(wrong_meta_fields())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Reads the layout from the first field of a `Meta`. Fails if another layout was requested.
-    #[inline(always)]
-    fn meta_layout<T: Serialize + ?Sized>(
-        &mut self,
-        key: &str,
-        value: &T,
-        asked: Option<Layout>,
-    ) -> Result<(), Error> {
-        if key != META_LAYOUT {
-            return Err(wrong_meta_fields());
-        }
-        let value = value.serialize(LayoutSerializer)?;
-        match asked {
-            Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
-            _ => {
-                self.layout = value;
-                self.next_field = NextField::MetaEntry;
-                Ok(())
-            }
-        }
-    }
-}
-
-impl<const MUST_FIT: bool> SerializeStruct for SerializeMetalayer<'_, MUST_FIT> {
+impl SerializeStruct for SerializeFields<'_> {
     type Ok = ();
     type Error = Error;
 
     #[inline(always)]
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
-        let checked = match self.next_field {
-            NextField::MetaLayout(asked) => self.meta_layout(key, value, asked),
-            _ => self.check_name(key).and_then(|()| self.element(value)),
-        };
-        // Records the failure, because a `Serialize` may ignore the error and continue.
-        if checked.is_err() {
-            self.next = FAILED;
+        match self {
+            Self::Entries(metalayer) => metalayer.entry(Some(key), value),
+            Self::Meta(meta) => meta.field(key, value),
         }
-        checked
     }
 
     #[inline(always)]
     fn end(self) -> Result<(), Error> {
-        self.finish()
+        match self {
+            Self::Entries(metalayer) | Self::Meta(SerializeMeta { metalayer, .. }) => metalayer.finish(),
+        }
+    }
+}
+
+/// A `Meta` that is being written: a struct of its layout, and then all seven entries.
+#[derive(Debug)]
+pub struct SerializeMeta<'s> {
+    /// The metalayer to write. The value gives the entries of layout `B2nd`.
+    metalayer: SerializeMetalayer<'s>,
+    /// The layout that the `Meta` must have, if one was requested.
+    requested: Option<Layout>,
+    /// The layout of the `Meta`; `None` before the first field. Entries that this layout lacks are not written.
+    layout: Option<Layout>,
+}
+
+impl SerializeMeta<'_> {
+    #[inline(always)]
+    fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
+        let metalayer = &mut self.metalayer;
+        let next = metalayer.take_next()?;
+        let Some(layout) = self.layout else {
+            if key != META_LAYOUT {
+                return Err(wrong_meta_fields());
+            }
+            let layout = requested_layout(value.serialize(LayoutSerializer)?, self.requested)?;
+            metalayer.writer.marker(layout);
+            metalayer.next = Some(next);
+            self.layout = Some(layout);
+            return Ok(());
+        };
+        match metalayer.layout.entry(next) {
+            Some(entry) if entry.name() == key => {
+                if layout.has(entry) {
+                    metalayer.write(entry, value)?;
+                }
+                metalayer.next = Some(next + 1);
+                Ok(())
+            }
+            _ => Err(wrong_meta_fields()),
+        }
+    }
+}
+
+/// Checks that a `Meta` has the requested layout.
+#[inline(always)]
+fn requested_layout(value: Layout, requested: Option<Layout>) -> Result<Layout, Error> {
+    match requested {
+        Some(asked) if asked != value => Err(LayoutFault::OtherLayout { value, asked }.error()),
+        _ => Ok(value),
     }
 }
 
@@ -618,11 +608,6 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// The value of `count` after an error in a dimension. The `Serialize` of a vector may ignore the error and write
-/// further dimensions, which are counted from this value on. So the count stays above every `ndim`, and far from an
-/// overflow.
-const FAILED_COUNT: usize = usize::MAX / 2;
-
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     serializer_types! { (), Error, elements: SerializeVector<'s, W> }
 
@@ -631,7 +616,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
         if let Some(len) = len {
             check_count(len, self.ndim)?;
         }
-        Ok(SerializeVector { slots: self.slots, entry: self.entry, ndim: self.ndim, count: 0 })
+        Ok(SerializeVector { slots: self.slots, entry: self.entry, ndim: self.ndim, count: Some(0) })
     }
 
     #[inline]
@@ -665,44 +650,32 @@ struct SerializeVector<'s, W> {
     slots: Slots<'s, W>,
     entry: Entry,
     ndim: u8,
-    count: usize,
+    /// The number of dimensions written; `None` after an error, even if the `Serialize` of the vector ignores the error.
+    count: Option<usize>,
 }
 
 impl<W: FixedInt + Width> SerializeVector<'_, W> {
-    #[cold]
-    fn wrong(&self) -> Error {
-        if self.count < FAILED_COUNT {
-            wrong_dimensions(self.count, self.ndim)
-        } else {
-            Error::new(Detail::IgnoredError)
-        }
-    }
-
+    /// Writes the next dimension, and returns how many there are then.
     // Inlined: see `SerializeMetalayer`.
     #[inline(always)]
-    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        match integer(value) {
-            Ok(dimension) => self.slots.put(dimension),
-            Err(error) => {
-                let error = error.in_dimension(self.entry, self.count);
-                self.count = FAILED_COUNT;
-                return Err(error);
-            }
-        }
-        self.count += 1;
-        Ok(())
+    fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<usize, Error> {
+        let count = self.count.take().ok_or_else(ignored_error)?;
+        let dimension = integer(value).map_err(|error| error.in_dimension(self.entry, count))?;
+        self.slots.put(dimension);
+        self.count = Some(count + 1);
+        Ok(count + 1)
     }
 
     #[inline]
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.put(value)?;
+        let count = self.put(value)?;
         // The count is checked here and not only in `finish`, because a sequence may be infinite.
-        if self.count > usize::from(self.ndim) { Err(self.wrong()) } else { Ok(()) }
+        if count > usize::from(self.ndim) { Err(wrong_dimensions(count, self.ndim)) } else { Ok(()) }
     }
 
     #[inline]
     fn finish(self) -> Result<(), Error> {
-        if self.count == usize::from(self.ndim) { Ok(()) } else { Err(self.wrong()) }
+        check_count(self.count.ok_or_else(ignored_error)?, self.ndim)
     }
 }
 

@@ -8,14 +8,10 @@
 //! db 00 00 00 03   3c 69 34                                                a dtype: <i4
 //! ```
 
-#[cfg(feature = "alloc")]
-use alloc::{boxed::Box, vec};
 use core::fmt::{self, Display, Write};
 use core::marker::PhantomData;
 
 use crate::error::{Detail, Error, TextFault, out_of_range};
-#[cfg(feature = "alloc")]
-use crate::layout::BEFORE_TEXT;
 use crate::layout::{Entry, Layout, MAX_NDIM, vector_marker};
 use crate::marker::{FIXINT_MAX, INT32, INT32_SIZE, INT64, INT64_SIZE, STR32, STR32_HEADER};
 
@@ -336,31 +332,12 @@ pub(crate) fn check_dtype(text: &[u8]) -> Result<(), Error> {
 pub(crate) struct Writer<'s> {
     buffer: &'s mut [u8],
     position: usize,
-    /// Written together with `ndim`, because the buffer may be allocated only then.
-    version: u8,
-    /// Makes the buffer when the number of dimensions is known.
-    #[cfg(feature = "alloc")]
-    allocation: Option<Allocation<'s>>,
 }
 
 impl<'s> Writer<'s> {
     #[inline]
     pub(crate) fn new(buffer: &'s mut [u8]) -> Self {
-        Self {
-            buffer,
-            position: 0,
-            version: 0,
-            #[cfg(feature = "alloc")]
-            allocation: None,
-        }
-    }
-
-    /// A writer that allocates its buffer, with room for a dtype of at most `dtype_room` bytes. The buffer can be longer
-    /// than the metalayer, or shorter; then the last bytes are dropped.
-    #[cfg(feature = "alloc")]
-    #[inline]
-    pub(crate) fn allocating(owner: &'s mut Box<[u8]>, dtype_room: usize) -> Self {
-        Self { allocation: Some(Allocation { owner, dtype_room }), ..Self::new(&mut []) }
+        Self { buffer, position: 0 }
     }
 
     /// The number of bytes written so far, including bytes that did not fit the buffer.
@@ -396,46 +373,30 @@ impl<'s> Writer<'s> {
         self.buffer.get_mut(start..self.position)
     }
 
-    /// Checks `version`, and keeps it for [`start`](Self::start).
     #[inline]
-    pub(crate) fn version(&mut self, version: u8) -> Result<(), Error> {
-        self.version = check_fixint(version)?;
-        Ok(())
+    fn byte(&mut self, byte: u8) {
+        if let Some([slot]) = self.advance(1) {
+            *slot = byte;
+        }
     }
 
-    /// Writes the first bytes, before the shape: the marker of the layout, `version` and `ndim`.
+    /// Writes the marker of a layout.
     #[inline]
-    pub(crate) fn start(&mut self, layout: Layout, ndim: u8) -> Result<(), Error> {
-        let ndim = check_ndim(ndim.into())?;
-        #[cfg(feature = "alloc")]
-        if let Some(Allocation { owner, dtype_room }) = self.allocation.take() {
-            // Fills with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower
-            // for a few bytes.
-            *owner = vec![u8::MAX; BEFORE_TEXT.of(ndim) + dtype_room].into_boxed_slice();
-            self.buffer = owner;
-        }
-        // The order is that of the table of entries.
-        const {
-            assert!(Layout::B2nd.bytes_before(Entry::Version).of(0) == 1);
-            assert!(Layout::B2nd.bytes_before(Entry::Ndim).of(0) == 2);
-            assert!(Layout::B2nd.bytes_before(Entry::Shape).of(0) == 3);
-        };
-        let start = [layout.marker(), self.version, ndim];
-        if let Some(slot) = self.buffer.first_chunk_mut() {
-            *slot = start;
-        }
-        // Set and not added to, so the compiler knows the position.
-        self.position = start.len();
-        Ok(())
+    pub(crate) fn marker(&mut self, layout: Layout) {
+        self.byte(layout.marker());
     }
 
-    /// Writes `dtype_format`.
+    /// Writes `version` or `dtype_format`.
     #[inline]
     pub(crate) fn fixint(&mut self, value: u8) -> Result<(), Error> {
-        let value = check_fixint(value)?;
-        if let Some([slot]) = self.advance(1) {
-            *slot = value;
-        }
+        self.byte(check_fixint(value)?);
+        Ok(())
+    }
+
+    /// Writes `ndim`.
+    #[inline]
+    pub(crate) fn ndim(&mut self, value: u8) -> Result<(), Error> {
+        self.byte(check_ndim(value.into())?);
         Ok(())
     }
 
@@ -542,17 +503,6 @@ impl<T: FixedInt> Slots<'_, T> {
     }
 }
 
-/// A buffer that is not allocated yet, because its length depends on the number of dimensions. No byte is written before
-/// this number.
-#[cfg(feature = "alloc")]
-#[derive(Debug)]
-struct Allocation<'s> {
-    // The box of the caller. The writer cannot own the box: without `unsafe`, a struct cannot own bytes and also keep a
-    // slice of them.
-    owner: &'s mut Box<[u8]>,
-    dtype_room: usize,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -588,8 +538,9 @@ mod tests {
     fn a_writer_counts_bytes_that_do_not_fit() {
         fn write(buffer: &mut [u8]) -> (usize, bool) {
             let mut writer = Writer::new(buffer);
-            writer.version(0).unwrap();
-            writer.start(Layout::B2nd, 1).unwrap();
+            writer.marker(Layout::B2nd);
+            writer.fixint(0).unwrap();
+            writer.ndim(1).unwrap();
             writer.vector(1).put(6_i64);
             writer.vector(1).put(4_i32);
             writer.vector(1).put(2_i32);
@@ -610,9 +561,8 @@ mod tests {
         for value in 0..=u8::MAX {
             let read = Reader::new(&[value]).fixint::<Error>().is_ok();
             assert_eq!(Writer::new(&mut []).fixint(value).is_ok(), read, "{value}");
-            assert_eq!(Writer::new(&mut []).version(value).is_ok(), read, "{value}");
             let read = Reader::new(&[value]).ndim::<Error>().is_ok();
-            assert_eq!(Writer::new(&mut []).start(Layout::B2nd, value).is_ok(), read, "{value}");
+            assert_eq!(Writer::new(&mut []).ndim(value).is_ok(), read, "{value}");
         }
     }
 }

@@ -55,9 +55,27 @@ impl<'c> Chunk<'c> {
     /// given. The errors of [`ChunkHeader::checked`] and [`ChunkHeader::check_table`].
     pub fn parse(bytes: &'c [u8]) -> Result<Self, Error> {
         let header = ChunkHeader::parse(bytes).ok_or(Fault::NoHeader)?;
-        let (cbytes, found) = (header.cbytes, bytes.len());
-        let bytes = bytes.get(..cbytes).ok_or(Fault::Truncated { cbytes, found })?;
-        let header = header.checked()?;
+        whole(&header, bytes)?;
+        Self::with_header(header.checked()?, bytes)
+    }
+
+    /// Checks the table of blocks of a chunk whose header was checked before. `bytes` must begin with the chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`Header`](crate::ErrorKind::Header) if the chunk has more bytes than are given, and the errors of
+    /// [`ChunkHeader::check_table`].
+    ///
+    /// ```
+    /// use b2nd_chunk::{Chunk, ChunkHeader};
+    ///
+    /// let bytes = b"\x05\x01\x07\x01\x02\0\0\0\x02\0\0\0\x22\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0ab";
+    /// let header = ChunkHeader::parse(bytes).expect("a header").checked()?;
+    /// assert_eq!(Chunk::with_header(header, bytes)?.header(), &header);
+    /// # Ok::<(), b2nd_chunk::Error>(())
+    /// ```
+    pub fn with_header(header: CheckedHeader, bytes: &'c [u8]) -> Result<Self, Error> {
+        let bytes = whole(&header, bytes)?;
         header.check_table(bytes)?;
         Ok(Self { header, bytes })
     }
@@ -77,6 +95,12 @@ impl<'c> Chunk<'c> {
     pub(crate) fn range(&self, range: Range<usize>) -> &'c [u8] {
         self.bytes.get(range).unwrap_or_default()
     }
+}
+
+/// The bytes of the whole chunk at the start of `bytes`.
+fn whole<'c>(header: &ChunkHeader, bytes: &'c [u8]) -> Result<&'c [u8], Error> {
+    let (cbytes, found) = (header.cbytes, bytes.len());
+    bytes.get(..cbytes).ok_or(Fault::Truncated { cbytes, found }.into())
 }
 
 impl fmt::Debug for Chunk<'_> {

@@ -41,7 +41,8 @@ pub enum ErrorKind {
     Header,
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
-    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk.
+    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Or the
+    /// number of the codec or of a filter belongs neither to C-Blosc2, nor to a plugin, nor to a user.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.
@@ -97,7 +98,7 @@ faults! {
         Blocksize { size: usize } "has blocks of {size} bytes, but must have 1 to {MAX_BLOCKSIZE}"
         SpecialWithData "has one value, but also data or a dictionary"
         VariableWithoutTable "has blocks of any length, but none is compressed"
-        LazyWithData "is marked as lazy, but has data"
+        Lazy "has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0"
         NeedlessDictionary { codec: Codec } "has a dictionary, but {codec} takes none"
         SpecialBits { bits: u8 } "has the special value {bits}, but only 1 to 4 are known"
         Value { body: usize, nbytes: usize } "repeats a value of {body} bytes, which does not fit {nbytes} bytes"
@@ -120,11 +121,12 @@ faults! {
         Filter { filter: Filter } "has {filter}, a filter that this crate cannot undo"
         RowsOfFrame { filter: Filter }
             "has {filter} with parameter 0, a filter that takes the item size from the frame"
-        Lazy "is marked as lazy, so its blocks are in a file and not in the chunk"
         Instrumented "has measurements of its codec instead of data"
         Nan { typesize: u8 } "is all NaN, but Blosc2 has no NaN of {typesize} bytes"
     }
     Data {
+        UnknownCodec { number: u8 } "has codec {number}, which belongs neither to C-Blosc2 nor to a plugin"
+        UnknownFilter { filter: Filter } "has {filter}, which belongs neither to C-Blosc2 nor to a plugin"
         BeyondEnd "it reaches beyond the end of the chunk"
         StreamLength { stored: usize, length: usize }
             "a stream has {stored} bytes, but must have at most the {length} of its data"

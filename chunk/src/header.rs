@@ -49,6 +49,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 const HAS_DICTIONARY: u8 = 0x01;
 
 /// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
+/// It cannot decompress a whole chunk of a file that has this flag.
 const IS_LAZY: u8 = 0x08;
 
 /// In byte 31: the data is measurements of the codec, not compressed data.
@@ -167,10 +168,20 @@ impl SpecialValue {
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
 ///
-/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
+/// // The first 32 bytes of a chunk tell all its sizes.
+/// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x10\0\0\0\x3a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
-/// assert_eq!((header.nbytes(), header.blocksize(), header.typesize()), (32, 32, 4));
+/// // The chunk has 58 bytes. Decompressed, it has 32 bytes: 8 items of 4 bytes.
+/// assert_eq!((header.cbytes(), header.nbytes(), header.typesize()), (58, 32, 4));
+/// // It has two blocks of 16 bytes, and their offsets are in a table of 8 bytes after the header.
+/// assert_eq!((header.nblocks(), header.blocksize(), header.block_len(1)), (Some(2), 16, Some(16)));
+/// assert_eq!((header.has_table(), header.table_len(), header.header_len()), (true, Some(8), 32));
+/// // The blocks are compressed with zstd after a shuffle, each as one stream, and can be read one by one.
 /// assert_eq!((header.codec(), header.filters()[5]), (Some(Codec::ZSTD), Filter::SHUFFLE));
+/// assert!(!header.is_split() && !header.has_dictionary() && !header.has_variable_blocks());
+/// assert!(!header.needs_other_blocks());
+/// // A constant or uncompressed chunk has no compressed blocks.
+/// assert_eq!((header.special(), header.is_uncompressed(), header.version()), (None, false, 5));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
@@ -411,20 +422,17 @@ impl ChunkHeader {
 
     /// The number of the codec, if the chunk has compressed blocks and the codec is unknown. The number is from the
     /// byte `codec`, or from the flags if they name a codec themselves.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn unknown_codec(&self) -> Option<u8> {
+    pub(crate) fn unknown_codec(&self) -> Option<u8> {
         let in_flags = self.flags >> 5;
         let is_unknown = self.codec.map_or(in_flags != CODEC_OF_FRAME, Codec::is_unknown);
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether the header has flags that no program stores in a file. C-Blosc2 ignores these flags, except the flag of
-    /// a lazily loaded chunk.
+    /// Whether byte 30 has flags that no program stores. C-Blosc2 ignores them.
     #[doc(hidden)]
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {
-        self.is_lazy() || self.block_flags & !HAS_VARIABLE_BLOCKS != 0
+        self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
     /// Whether a block needs other bytes of the chunk: block 0 for the filter delta, or the dictionary. Also true if
@@ -574,11 +582,21 @@ pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
 
 /// Clears the dictionary flag in a chunk that is not compressed, and returns whether it was set.
 pub fn clear_false_dictionary(chunk: &mut [u8]) -> bool {
-    let is_set = ChunkHeader::parse(chunk).is_some_and(|header| header.has_false_dictionary());
-    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_set) {
-        *flags &= !HAS_DICTIONARY;
+    clear_flag(chunk, HAS_DICTIONARY, ChunkHeader::has_false_dictionary)
+}
+
+/// Clears the flag of a lazily loaded chunk, and returns whether it was set.
+pub fn clear_lazy(chunk: &mut [u8]) -> bool {
+    clear_flag(chunk, IS_LAZY, ChunkHeader::is_lazy)
+}
+
+/// Clears a flag of byte 31 if `is_wrong` is true for the header of the chunk. Returns the result of `is_wrong`.
+fn clear_flag(chunk: &mut [u8], flag: u8, is_wrong: fn(&ChunkHeader) -> bool) -> bool {
+    let is_wrong = ChunkHeader::parse(chunk).is_some_and(|header| is_wrong(&header));
+    if let Some(flags) = chunk.get_mut(MORE_FLAGS).filter(|_| is_wrong) {
+        *flags &= !flag;
     }
-    is_set
+    is_wrong
 }
 
 /// The special value with this number; 0 means none.

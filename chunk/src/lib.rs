@@ -3,6 +3,38 @@
 //! A chunk is the result of one call of a Blosc2 compressor. Frames (`.b2nd` and `.b2frame` files) hold many chunks.
 //! Zarr and HDF5 files can hold chunks, too. The crate `b2nd-frame` reads frames.
 //!
+//! ```
+//! # #[cfg(feature = "decompress")] {
+//! use b2nd_chunk::decompress_to_vec;
+//!
+//! // A chunk of two items of 4 bytes, which are not compressed. It may have at most 1 MiB of data.
+//! let chunk = b"\x05\x01\x07\x04\x08\0\0\0\x08\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\x2a\0\0\0";
+//! let data = decompress_to_vec(chunk, 1 << 20)?;
+//! let items: Vec<u32> = data.chunks_exact(4).map(|item| u32::from_le_bytes(item.try_into().unwrap())).collect();
+//! assert_eq!(items, [7, 42]);
+//! # }
+//! # Ok::<(), b2nd_chunk::Error>(())
+//! ```
+//!
+//! Data is bytes, because a chunk records the size of its items, but not their type. To read many chunks, or single
+//! blocks, use `Chunk` and `Decompressor`; to look at a chunk before it is decompressed, [`ChunkHeader`]. `Compressor` makes
+//! a chunk of bytes:
+//!
+//! ```
+//! # #[cfg(feature = "compress")] {
+//! use b2nd_chunk::{CParams, Compressor, decompress_to_vec};
+//!
+//! let items: Vec<u32> = (0..1000).collect();
+//! let data: Vec<u8> = items.into_iter().flat_map(u32::to_le_bytes).collect();
+//! let mut chunk = Vec::new();
+//! Compressor::new(CParams::new(4))?.compress_into(&data, &mut chunk)?;
+//! assert_eq!(decompress_to_vec(&chunk, 1 << 20)?, data);
+//! # }
+//! # Ok::<(), b2nd_chunk::Error>(())
+//! ```
+//!
+//! # The format
+//!
 //! ```text
 //! 0           header  16 or 32 bytes: sizes, codec, filters
 //! header_len  table   the offset of each block (int32, from the start
@@ -12,16 +44,8 @@
 //! cbytes
 //! ```
 //!
-//! After the header, an uncompressed chunk holds its data, and a constant chunk its value.
-//!
-//! ```
-//! use b2nd_chunk::{ChunkHeader, Codec};
-//!
-//! // The first 32 bytes of a chunk tell all its sizes.
-//! let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x20\0\0\0\x2a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
-//! let header = ChunkHeader::parse(bytes).expect("a header");
-//! assert_eq!((header.nbytes(), header.cbytes(), header.codec()), (32, 42, Some(Codec::ZSTD)));
-//! ```
+//! After the header, an uncompressed chunk holds its data, and a constant chunk its value. [`ChunkHeader`] describes the
+//! header, and `Chunk` the blocks.
 //!
 //! # Features
 //!
@@ -42,7 +66,7 @@
 //! - Chunks of Blosc 1 and 2. All blocks of a chunk can have the same size, or different sizes.
 //!
 //! Other chunks are refused. The error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and others), or the number
-//! of a user's codec or filter.
+//! of the codec or filter.
 //!
 //! These chunks are refused too:
 //!
@@ -133,7 +157,7 @@ pub use split_mode::SplitMode;
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};
     pub use crate::header::{
-        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, set_filter, stored_header,
-        typesize_byte,
+        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, set_filter,
+        stored_header, typesize_byte,
     };
 }

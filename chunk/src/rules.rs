@@ -83,7 +83,8 @@ impl ChunkHeader {
         let has_data = self.is_uncompressed || self.has_dictionary;
         ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;
         ensure(self.has_table() || !self.has_variable_blocks, Fault::VariableWithoutTable)?;
-        ensure(!self.is_lazy() || !self.is_uncompressed, Fault::LazyWithData)?;
+        // C-Blosc2 ignores the flag of a lazily loaded chunk if the chunk is constant.
+        ensure(!self.is_lazy() || self.special.is_some(), Fault::Lazy)?;
         if let Some(codec) = self.codec {
             let is_needless = self.has_dictionary && !codec.takes_dictionary();
             ensure(!is_needless, Fault::NeedlessDictionary { codec })?;
@@ -98,9 +99,10 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if the header is invalid, and
+    /// [`Header`](crate::ErrorKind::Header) if the header is invalid,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot decompress the chunk, for example because
-    /// the codec or a filter is a plugin.
+    /// the codec or a filter is a plugin, and [`Data`](crate::ErrorKind::Data) if no codec or filter has the number in
+    /// the header.
     pub fn checked(self) -> Result<CheckedHeader, Error> {
         self.check()?;
         self.check_support()?;
@@ -115,8 +117,11 @@ impl ChunkHeader {
         if !self.has_table() {
             return Ok(());
         }
-        ensure(!self.is_lazy(), Fault::Lazy)?;
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
+        // Unknown numbers come first, because they are damage.
+        self.unknown_codec().map_or(Ok(()), |number| Err(Fault::UnknownCodec { number }))?;
+        let unknown_filter = self.pipeline().find(|filter| filter.is_unknown());
+        unknown_filter.map_or(Ok(()), |filter| Err(Fault::UnknownFilter { filter }))?;
         let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
         ensure(codec.is_built_in(), Fault::Codec { codec })?;
         for filter in self.pipeline() {

@@ -87,8 +87,8 @@ impl Pool {
                     results.pass(part);
                     if results.result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                 });
-                // If results are ordered, `ahead` waits while the results of `jobs` or more earlier batches have not been
-                // passed on. So `early` holds at most one result per thread.
+                // If results are ordered, `ahead` waits while the results of `jobs` or more earlier batches have not
+                // been passed on. So `early` holds at most one result per thread.
                 let mut results = receiver.unwrap_or_else(|| ahead(number, self.jobs));
                 if self.is_ordered {
                     results.early.insert(number, done);

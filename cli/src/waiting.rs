@@ -107,7 +107,8 @@ mod system {
         let metadata = file.metadata().ok()?;
         let (device, inode) = (metadata.st_dev(), metadata.st_ino());
         let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
-        // A line such as `1: FLOCK ADVISORY WRITE 4711 fd:01:1234 0 EOF`. A process that waits has an arrow before FLOCK.
+        // A line such as `1: FLOCK ADVISORY WRITE 4711 fd:01:1234 0 EOF`. A process that waits has an arrow before
+        // FLOCK.
         let locks = fs::read_to_string("/proc/locks").ok()?;
         let id = locks.lines().find_map(|line| {
             let fields: Vec<_> = line.split_whitespace().collect();

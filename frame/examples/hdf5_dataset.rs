@@ -5,8 +5,8 @@
 //! cargo run -p b2nd-frame --example hdf5_dataset --features decompress -- data.h5 volume.json 0:4 10:20 > items
 //! ```
 //!
-//! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a frame. The shape of
-//! the dataset and the positions of its chunks are in other parts of the HDF5 file. h5py reads these once:
+//! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a frame. The
+//! shape of the dataset and the positions of its chunks are in other parts of the HDF5 file. h5py reads these once:
 //!
 //! ```python
 //! import h5py, json, sys

@@ -7,7 +7,7 @@ use b2nd_serde::{Dtype, Geometry, Meta};
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::read::open::open_frame;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::slice::array::Array;
 use crate::slice::slice_reader::Slice;
 use crate::slice::subscripts::Subscripts;
@@ -33,14 +33,16 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Opens the array again if its file has changed; `None` if it has not. To follow an array that another process
-    /// changes, call this before each read. A slice alone does not notice that the file was replaced by a new one, as by
-    /// the first append to an empty array: it reads the old file.
+    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, or if another
+    /// file is at its path. This opens the file and reads the header.
+    ///
+    /// Call it after a slice has failed with [`Changing`](crate::ErrorKind::Changing). A program that watches an array for
+    /// new items calls it each time it looks. The cookbook has an example.
     ///
     /// # Errors
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array was not opened by its path, and the errors of
-    /// [`open`](Self::open).
+    /// [`open`](Self::open), such as [`Io`](crate::ErrorKind::Io) if the file was deleted.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};
@@ -242,6 +244,6 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        trailer(&self.frame)
+        trailer_or_changing(&self.frame)
     }
 }

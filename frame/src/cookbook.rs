@@ -90,13 +90,23 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! Call `Array::refresh` before each read (feature `decompress`). It reads the header, and if the file has changed since the
-//! array was opened, it returns the array as it is now. Without it, a slice is an error of the kind `Changing` if the file
-//! was changed in place; if the file was replaced by a new one, slices go on to read the old file, without an error.
+//! A slice of an `Array` is an error of the kind `Changing` if the array has changed since it was opened: its file was
+//! written, or another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
+//!
+//! A program that watches an array calls `refresh` each time it looks, so that it has the new shape. If the other program
+//! changes the array in that moment, the result is `Changing` too, and it looks again.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
-//! use b2nd_frame::{Array, ArrayUpdate, ErrorKind};
+//! use b2nd_frame::{Array, ArrayUpdate, Error, ErrorKind};
+//!
+//! fn last_row(array: &mut Array) -> Result<Vec<i32>, Error> {
+//!     if let Some(now) = array.refresh()? {
+//!         *array = now;
+//!     }
+//!     let rows = array.shape()[0].unsigned_abs();
+//!     array.slice(&[rows - 1..rows, 0..5]).read_rows()
+//! }
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("a.b2nd");
@@ -110,11 +120,13 @@
 //! update.flush()?;
 //!
 //! assert_eq!(array.whole().read().unwrap_err().kind(), ErrorKind::Changing);
-//! // Before each read:
-//! if let Some(now) = array.refresh()? {
-//!     array = now;
-//! }
-//! assert_eq!(array.slice(&[3..4, 0..5]).read_rows::<i32>()?, [15, 16, 17, 18, 19]);
+//! let row = loop {
+//!     match last_row(&mut array) {
+//!         Err(error) if error.kind() == ErrorKind::Changing => {}
+//!         row => break row?,
+//!     }
+//! };
+//! assert_eq!(row, [15, 16, 17, 18, 19]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -306,10 +318,13 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with the
-//! new images. Replaced chunks leave holes in the file; a repack
-//! removes the holes. If python-blosc2 has indexed the array, each commit marks the indexes as stale; `rebuild_index` of
-//! python-blosc2 builds them again.
+//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with
+//! the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has indexed
+//! the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
+//!
+//! The chunk shape does not change when the array grows, so choose it for the array as it will be. If
+//! `write_array` made a file of a single row, each appended row is a chunk of its own. Without images,
+//! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -408,9 +423,31 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! If the bytes of the file are in memory, overwrite the content of the metalayer with
-//! [`to_slice`](b2nd_serde::to_slice()). The length of the content stays the same, because it depends only on the rank
-//! and the dtype.
+//! # Change a metalayer in bytes
+//!
+//! [`Edit`](crate::Edit) needs a file. In any other bytes, such as those of a frame in memory, `b2nd_serde` alone can
+//! overwrite the metalayer, if its position is known. The new metalayer has the length of the old one if the rank and
+//! the length of the dtype are the same.
+//!
+//! ```
+//! use b2nd_frame::Frame;
+//! use b2nd_frame::b2nd_serde::{Meta, from_slice, serialized_size, to_slice};
+//!
+//! let mut bytes = std::fs::read("tests/data/int32_3x5.b2nd")?;
+//! // The position does not change as long as nobody rewrites the file.
+//! let metalayer = Frame::parse(&bytes)?.array_metalayer().expect("an array").clone();
+//! let content = &mut bytes[metalayer.offset()..][..metalayer.bytes().len()];
+//!
+//! let meta = from_slice::<Meta>(content)?.with_dtype("<f4")?;
+//! assert_eq!(serialized_size(&meta)?, content.len(), "a metalayer of another length needs a rewrite");
+//! to_slice(&meta, content)?;
+//! assert_eq!(Frame::parse(&bytes)?.array()?.expect("an array").dtype(), Some("<f4"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and
+//! the rest of the header. It excludes other writers, syncs the file, and marks indexes of python-blosc2 as stale. So
+//! use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
 //!
 //! # Convert a Caterva file
 //!

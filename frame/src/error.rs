@@ -65,8 +65,8 @@ pub enum ErrorKind {
     /// Another process holds the lock of the frame. The same call may succeed later.
     Locked,
     /// Another program changed the frame while it was read, or after it was opened. Open it again; for an array,
-    /// call `Array::refresh`. If [`Error::finding`] is `Some`, it describes the fault that the last read found. If every
-    /// attempt gives the same finding, a writer was interrupted.
+    /// call `Array::refresh`. If [`Error::finding`] is `Some`, it describes the fault that the last read found. If
+    /// every attempt gives the same finding, a writer was interrupted.
     Changing,
     /// An argument does not fit the frame or the format, such as a slice outside the shape. The call can succeed with
     /// another argument. The call has changed no file.
@@ -167,8 +167,8 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
-    /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at the
-    /// same time.
+    /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at
+    /// the same time.
     pub(crate) fn and(mut self, mut other: Self) -> Self {
         match (&mut self.0.detail, &mut other.0.detail) {
             (Detail::Ranges(ranges), Detail::Ranges(others)) => ranges.append(others),
@@ -287,8 +287,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`], or if byte
-    /// [`ranges`](Self::ranges) are needed.
+    /// The smallest number of bytes for the next attempt; `None` if the kind is not [`ErrorKind::Incomplete`], or if
+    /// byte [`ranges`](Self::ranges) are needed.
     #[must_use]
     pub fn needed(&self) -> Option<usize> {
         match self.0.detail {
@@ -297,8 +297,8 @@ impl Error {
         }
     }
 
-    /// The byte ranges that are needed of a [`KnownRanges`](crate::KnownRanges), in the whole file. Empty if the error has
-    /// another reason.
+    /// The byte ranges that are needed of a [`KnownRanges`](crate::KnownRanges), in the whole file. Empty if the error
+    /// has another reason.
     ///
     /// ```
     /// use b2nd_frame::{Frame, KnownRanges};

@@ -3,6 +3,7 @@
 
 use core::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use b2nd_serde::dump::Row;
@@ -10,17 +11,21 @@ use b2nd_serde::dump::Row;
 use crate::check;
 use crate::check::check_report::Report;
 use crate::chunk::entry::ChunkCounts;
+use crate::code::FindingCode;
 use crate::dump::{chunk_rows, trailer_rows};
 use crate::edit::change::Edit;
 use crate::error::Error;
+use crate::finding::Place;
 use crate::header::array_header::ArrayHeader;
-use crate::header::frame::{self, Frame};
-use crate::header::frame_header::Header;
+use crate::header::frame::Frame;
+use crate::header::frame_header::{self, Header, Start};
 use crate::header::object_kind::{ObjectKind, metalayer_kind};
-use crate::header::section::{ARRAY_NAMES, Metalayer};
+use crate::header::section::{ARRAY_NAMES, Metalayer, Section, SectionRules};
+use crate::messagepack::cursor::{Cursor, Part};
 use crate::read::chunks::{self, Chunks};
 use crate::read::open::{self, open_frame, read_frame_at};
-use crate::read::{stable_read, trailer};
+use crate::read::stable_read;
+use crate::read::trailer::trailer_or_changing;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
 
@@ -98,7 +103,23 @@ impl Frame<()> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn parse(prefix: &[u8]) -> Result<Self, Error> {
-        frame::parse(prefix)
+        let start = Start::parse(prefix)?;
+        let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
+        let header = frame_header::parse(bytes, start).map_err(Error::malformed)?;
+        let bytes = Arc::new(bytes.to_vec());
+        let part = Part { place: Place::Metalayers, start: 0, code: FindingCode::DamagedHeader };
+        let mut cursor = Cursor::new(&bytes, part).at(header.generation.head_len());
+        let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER).map_err(Error::malformed)?;
+        Ok(Self {
+            header,
+            bytes,
+            section,
+            offset: 0,
+            path: None,
+            by_directory: false,
+            opened: None,
+            reader: (),
+        })
     }
 }
 
@@ -228,7 +249,7 @@ impl<R> Frame<R> {
     }
 
     /// The path of the file that was opened; for a sparse frame, the path of `chunks.b2frame`. `None` if the frame was
-    /// not opened by a path.
+    /// not opened by a path. The frame of an `Array` has the absolute path.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -339,7 +360,7 @@ impl<R: ReadAt> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn trailer(&self) -> Result<Trailer, Error> {
-        trailer::trailer(self)
+        trailer_or_changing(self)
     }
 
     /// Reads the chunk index, which has an entry for each chunk: the place where the chunk is stored, or its special
@@ -372,7 +393,7 @@ impl<R: ReadAt> Frame<R> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn chunks(&self) -> Result<Chunks<'_, R>, Error> {
-        Chunks::open(self)
+        Chunks::open_or_changing(self)
     }
 
     /// Counts the stored and the special chunks.

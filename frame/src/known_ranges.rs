@@ -11,10 +11,11 @@ use crate::spans::gaps;
 
 /// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
 ///
-/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of the
-/// kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches these
-/// ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip files and
-/// stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of the ranges.
+/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of
+/// the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches
+/// these ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip
+/// files and stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of
+/// the ranges.
 ///
 /// Each call begins again, so for slices of more than 64 MiB, a `SlicePlan` is faster.
 ///

@@ -136,11 +136,11 @@ mod spans;
 
 mod chunk_file;
 
+mod opened_file;
+
 mod source;
 
 mod known_ranges;
-
-mod opened_file;
 
 mod messagepack;
 
@@ -210,6 +210,7 @@ pub use header::frame_header::Header;
 pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
 pub use known_ranges::KnownRanges;
+pub use opened_file::FileVersion;
 pub use read::chunks::Chunks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};

@@ -1,4 +1,4 @@
-//! The file of an opened frame: when it was opened, and whether another file has taken its path.
+//! The file of an opened frame: when it was opened, and whether it was changed or another file has taken its path.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -34,6 +34,37 @@ impl OpenedFile {
         is_recent
             && self.identity.is_some()
             && path.metadata().ok().map(|now| FileIdentity::of(&now)) != self.identity
+    }
+}
+
+/// The time of the last write to a file, and the identity of the file: two versions of an open file are equal if it was not
+/// written between them. A path has another version if another file has taken it.
+///
+/// ```
+/// use std::fs::{self, File};
+/// use b2nd_frame::{FileVersion, ReadAt};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (path, new) = (folder.path().join("a.b2nd"), folder.path().join("new"));
+/// # fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+/// let file = File::open(&path)?;
+/// assert_eq!(file.version(), Some(FileVersion::from(&fs::metadata(&path)?)));
+///
+/// fs::write(&new, "other bytes")?;
+/// fs::rename(&new, &path)?;
+/// assert_ne!(file.version(), Some(FileVersion::from(&fs::metadata(&path)?)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileVersion {
+    /// `None` if the system has no such time.
+    modified: Option<SystemTime>,
+    identity: FileIdentity,
+}
+
+impl From<&Metadata> for FileVersion {
+    fn from(metadata: &Metadata) -> Self {
+        Self { modified: metadata.modified().ok(), identity: FileIdentity::of(metadata) }
     }
 }
 

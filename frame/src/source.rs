@@ -4,7 +4,8 @@ use core::ops::Range;
 use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
+
+use crate::opened_file::FileVersion;
 
 /// Bytes that are read at offsets: a file, memory, an object on a server.
 ///
@@ -42,8 +43,9 @@ pub trait ReadAt {
     /// If the number is not known.
     fn size(&self) -> io::Result<u64>;
 
-    /// When the bytes were last changed; `None` if they never change, or the time is not known.
-    fn modified(&self) -> Option<SystemTime> {
+    /// The version of the bytes; `None` if they never change, or their version is not known. An
+    /// [`Array`](crate::Array) notices by it that its file was changed.
+    fn version(&self) -> Option<FileVersion> {
         None
     }
 
@@ -97,8 +99,8 @@ impl ReadAt for File {
         }
     }
 
-    fn modified(&self) -> Option<SystemTime> {
-        self.metadata().and_then(|metadata| metadata.modified()).ok()
+    fn version(&self) -> Option<FileVersion> {
+        self.metadata().ok().map(|metadata| FileVersion::from(&metadata))
     }
 }
 
@@ -145,8 +147,8 @@ macro_rules! of_pointer {
                 (**self).size()
             }
 
-            fn modified(&self) -> Option<SystemTime> {
-                (**self).modified()
+            fn version(&self) -> Option<FileVersion> {
+                (**self).version()
             }
 
             fn bytes_per_round_trip(&self) -> u64 {

@@ -50,8 +50,8 @@
 //!
 //! - several types in one string (`i4,f8`, `(2,3)i4`), spaces in a type string or around a dtype, a sign in a size
 //!   (`S+4`), time units with a divisor (`M8[s/5]`) or in Greek (`μs`);
-//! - a shape as a list, an empty dictionary (`{}`), a dictionary from field names to fields (`{'a': ('<i4', 0)}`), and a
-//!   dictionary with an unknown key, with the same key twice, or with more formats than names;
+//! - a shape as a list, an empty dictionary (`{}`), a dictionary from field names to fields (`{'a': ('<i4', 0)}`), and
+//!   a dictionary with an unknown key, with the same key twice, or with more formats than names;
 //! - a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype;
 //! - these parts of Python's syntax: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent
 //!   strings, comments, parentheses that are not a tuple, and numbers that are not decimal. Decimal numbers may have

@@ -60,8 +60,8 @@ fn use_up(text: &str) {
 #[test]
 fn dtype_parse_of_the_deepest_dtypes_fits_a_small_stack() {
     for way in WAYS {
-        // In the depth of a string, the innermost dtype counts as 1, and each `numpy.record` around it as 2. So a string
-        // that nests only `numpy.record`s has an odd depth.
+        // In the depth of a string, the innermost dtype counts as 1, and each `numpy.record` around it as 2. So a
+        // string that nests only `numpy.record`s has an odd depth.
         let depth = if way.0.starts_with("(numpy") { DEEPEST - 1 } else { DEEPEST };
         on_a_small_stack(move || use_up(&nested(depth, |_| way)));
     }

@@ -1,4 +1,5 @@
-//! Without an allocator, everything works (see `tests/byte_for_byte.rs`), except that errors raised by a type lose their text.
+//! Without an allocator, everything works (see `tests/byte_for_byte.rs`), except that errors raised by a type lose
+//! their text.
 
 #![cfg(not(feature = "alloc"))]
 

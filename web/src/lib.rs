@@ -1,7 +1,7 @@
 //! The part of the npm package `b2nd` in Rust: which bytes an array needs, what they mean, and its items.
 //!
-//! JavaScript fetches the bytes. A call that needs bytes that are not known throws the JSON text `{"ranges":[[0,4096]]}`.
-//! JavaScript inserts these ranges, and makes the same call again. Any other error is
+//! JavaScript fetches the bytes. A call that needs bytes that are not known throws the JSON text
+//! `{"ranges":[[0,4096]]}`. JavaScript inserts these ranges, and makes the same call again. Any other error is
 //! `{"code":"truncated","offset":12,"message":"…"}`, with the codes of the command `b2nd`.
 
 #![deny(unsafe_code)]

@@ -1,8 +1,8 @@
 //! Reads and writes in slices that cannot panic.
 //!
 //! The encoder derives each index from an invariant, such as "a position in a table is before the current one". If an
-//! invariant were broken, a read outside of a slice gives the default value, and a write is ignored. So the worst effect
-//! of a mistake is a wrong stream, which the tests find, and never a panic.
+//! invariant were broken, a read outside of a slice gives the default value, and a write is ignored. So the worst
+//! effect of a mistake is a wrong stream, which the tests find, and never a panic.
 
 use core::ops::Range;
 

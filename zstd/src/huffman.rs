@@ -138,7 +138,8 @@ impl Codes {
     }
 }
 
-/// Writes weights with FSE, in two states that take turns. Writes nothing if there are fewer than two different weights.
+/// Writes weights with FSE, in two states that take turns. Writes nothing if there are fewer than two different
+/// weights.
 fn write_weights(weights: &[u8], output: &mut Vec<u8>) {
     let mut counts: Counts = [0; SYMBOLS];
     for &weight in weights {
@@ -167,7 +168,8 @@ fn write_weights(weights: &[u8], output: &mut Vec<u8>) {
 
 /// The bytes that occur, the most frequent first, and the lengths of their codes.
 fn lengths(counts: &ByteCounts) -> (Vec<u8>, Vec<u8>) {
-    // Each leaf is a count and a byte. A block has fewer than 2²⁴ bytes, so both fit one number, which is sorted faster.
+    // Each leaf is a count and a byte. A block has fewer than 2²⁴ bytes, so both fit one number, which is sorted
+    // faster.
     let leaves = counts.iter().zip(0..).filter(|(count, _)| **count > 0);
     let mut leaves: Vec<u32> = leaves.map(|(count, byte)| count << 8 | byte).collect();
     leaves.sort_unstable();

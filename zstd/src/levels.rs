@@ -12,9 +12,9 @@ const SHORT: usize = 1 << 17;
 /// In a longer input, the C library searches less at the levels 13 to 15.
 const MEDIUM: usize = 1 << 18;
 
-/// The strategy for a level and a length of input. The strategies are chosen so that a level takes at most twice as long
-/// as in the C library, and gives about the same size or a smaller one. This was measured with 32 KiB to 4 MiB of counters,
-/// labels, texts, images and floats, and with planes of their bytes.
+/// The strategy for a level and a length of input. The strategies are chosen so that a level takes at most twice as
+/// long as in the C library, and gives about the same size or a smaller one. This was measured with 32 KiB to 4 MiB of
+/// counters, labels, texts, images and floats, and with planes of their bytes.
 pub(crate) fn strategy(level: u8, length: usize) -> Strategy {
     let (is_short, is_medium) = (length <= SHORT, length <= MEDIUM);
     let fast = |max_log, hashed| Strategy::Fast { max_log, hashed };

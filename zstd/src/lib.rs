@@ -27,8 +27,8 @@
 //! # Frames
 //!
 //! The output is one frame, with the length of the data in its header, and without a checksum. The distances of matches
-//! are at most 4 MiB, so each decoder can read the frame. A frame is at most 18 bytes, and three bytes for each 128 KiB,
-//! longer than the data.
+//! are at most 4 MiB, so each decoder can read the frame. A frame is at most 18 bytes, and three bytes for each 128
+//! KiB, longer than the data.
 //!
 //! The bytes of a frame depend only on the data and the level: not on the machine, and not on what an [`Encoder`]
 //! compressed before.

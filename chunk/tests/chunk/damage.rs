@@ -209,7 +209,7 @@ fn decompress_block_bytes_takes_any_header_with_any_stored_bytes() {
         }
         let Some(header) = ChunkHeader::parse(&bytes) else { continue };
         let _ = (header.check_flags(), header.check_table(chunk), header.stored(chunk));
-        let _ = (header.unknown_filter(), header.unknown_codec(), header.false_special());
+        let _ = (header.unknown_filter(), header.false_special());
         let (number, from) = (rng.usize(0..4), rng.usize(0..chunk.len()));
         let length = header.block_len(number).unwrap_or_default();
         let _ = (header.longest_block(length), header.block_bytes(&chunk[from..], length));

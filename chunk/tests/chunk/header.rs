@@ -1,7 +1,7 @@
 //! The headers of chunks, and the rules for them.
 
 use b2nd_chunk::internals::{
-    BlockTable, HeaderSize, VERSIONS, clear_false_dictionary, set_filter, stored_header,
+    BlockTable, HeaderSize, VERSIONS, clear_false_dictionary, clear_lazy, set_filter, stored_header,
 };
 use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
 
@@ -104,8 +104,14 @@ fn the_flags_of_byte_31_and_30_are_checked() {
     assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
     bytes[30] = 0;
     bytes[MORE_FLAGS] = 8;
-    let says = "the chunk is marked as lazy, but has data";
-    assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
+    let says = "the chunk has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0";
+    for flags in [bytes[FLAGS], header()[FLAGS]] {
+        bytes[FLAGS] = flags;
+        assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
+    }
+    // C-Blosc2 ignores the flag if the chunk is constant.
+    bytes[MORE_FLAGS] = 0x18;
+    parsed(&bytes).check_flags().unwrap();
     // 35 bytes of NaN are rejected, because they are not a whole number of items of 3 bytes.
     bytes = header();
     (bytes[MORE_FLAGS], bytes[NBYTES]) = (0x20, 35);
@@ -130,15 +136,11 @@ fn plugins_and_the_unknown_are_refused_by_name() {
         assert_eq!(with(&[(FLAGS, 0xc5), (22, codec)]), says);
     }
     assert_eq!(with(&[(FLAGS, 0xe5)]), "leaves its codec to the frame");
-    for (filter, name) in
-        [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (5, "filter 5"), (200, "filter 200")]
-    {
+    for (filter, name) in [(32, "ndcell"), (33, "ndmean"), (34, "bytedelta_buggy"), (200, "filter 200")] {
         assert_eq!(with(&[(21, filter)]), format!("has {name}, a filter that this crate cannot undo"));
     }
     let says = "has bytedelta with parameter 0, a filter that takes the item size from the frame";
     assert_eq!(with(&[(21, 35)]), says);
-    let says = "is marked as lazy, so its blocks are in a file and not in the chunk";
-    assert_eq!(with(&[(MORE_FLAGS, 8)]), says);
     assert_eq!(with(&[(MORE_FLAGS, 0x80)]), "has measurements of its codec instead of data");
     assert_eq!(with(&[(MORE_FLAGS, 0x20)]), "is all NaN, but Blosc2 has no NaN of 3 bytes");
 }
@@ -184,12 +186,27 @@ fn numbers_below_160_without_a_name_are_unknown() {
 }
 
 #[test]
-fn codecs_that_no_release_has_are_named_by_the_flags() {
-    for (format, unknown) in [(0, None), (1, None), (2, Some(2)), (5, Some(5)), (7, None)] {
+fn checked_rejects_unknown_codecs_and_filters_as_damage() {
+    let error = |changes: &[(usize, u8)]| {
         let mut bytes = header();
-        bytes[FLAGS] = bytes[FLAGS] & 0x1f | format << 5;
-        assert_eq!(parsed(&bytes).unknown_codec(), unknown, "{format}");
+        for &(at, byte) in changes {
+            bytes[at] = byte;
+        }
+        let error = parsed(&bytes).checked().unwrap_err();
+        (error.kind(), error.message().to_string())
+    };
+    let unknown = |name: &str| {
+        (ErrorKind::Data, format!("has {name}, which belongs neither to C-Blosc2 nor to a plugin"))
+    };
+    // The flags have the numbers of codecs in bits 5 to 7. If this number is 6, the codec is in byte 22.
+    let flags = |format: u8| header()[FLAGS] & 0x1f | format << 5;
+    for format in [2, 5] {
+        assert_eq!(error(&[(FLAGS, flags(format))]), unknown(&format!("codec {format}")));
     }
+    assert_eq!(error(&[(FLAGS, flags(6)), (22, 41)]), unknown("codec 41"));
+    assert_eq!(error(&[(21, 5)]), unknown("filter 5"));
+    // An unknown filter is damage, even if the codec is a plugin.
+    assert_eq!(error(&[(FLAGS, flags(6)), (22, 33), (21, 5)]), unknown("filter 5"));
 }
 
 #[test]
@@ -216,16 +233,27 @@ fn the_dictionary_flag_of_an_uncompressed_chunk_is_false_and_is_cleared() {
 }
 
 #[test]
+fn clear_lazy_clears_the_flag_of_a_lazily_loaded_chunk_and_no_other() {
+    for (more_flags, is_lazy) in [(0x08, true), (0x89, true), (0x81, false)] {
+        let mut bytes = header();
+        bytes[MORE_FLAGS] = more_flags;
+        assert_eq!(clear_lazy(&mut bytes), is_lazy);
+        assert_eq!(bytes[MORE_FLAGS], more_flags & !0x08);
+    }
+    assert!(!clear_lazy(&mut [0; 32]));
+}
+
+#[test]
 fn filters_and_flags_that_no_release_has_are_unknown() {
     let mut bytes = header();
     assert_eq!((parsed(&bytes).unknown_filter(), parsed(&bytes).has_unknown_flags()), (None, false));
     // Filter 5 is unknown, and filter 160 is the first number that users may give to a filter.
     (bytes[FILTERS], bytes[FILTERS + 3], bytes[FILTERS + 4]) = (160, 1, 5);
     assert_eq!(parsed(&bytes).unknown_filter(), Some(4));
-    for (at, byte, is_unknown) in [(30, 1, false), (30, 2, true), (30, 3, true), (MORE_FLAGS, 8, true)] {
+    for (byte, is_unknown) in [(1, false), (2, true), (3, true)] {
         let mut bytes = header();
-        bytes[at] = byte;
-        assert_eq!(parsed(&bytes).has_unknown_flags(), is_unknown, "byte {at}: {byte}");
+        bytes[30] = byte;
+        assert_eq!(parsed(&bytes).has_unknown_flags(), is_unknown, "{byte}");
     }
 }
 

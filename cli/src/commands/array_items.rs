@@ -67,7 +67,7 @@ pub(super) fn show(address: &Address, json: bool, show: impl FnMut() -> Result<(
         Err(Trouble::Failure(failure)) => failure,
         Err(Trouble::Problem(problem)) => address.location().failure(problem),
     };
-    print_failure(&failure, json)?;
+    print_failure(&failure.with_salvage(), json)?;
     Ok(ExitCode::FAILURE)
 }
 

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::array_items::{Trouble, open_items, show};
-use crate::input::{Address, Items, Selected, Selection, Target, given_all};
+use crate::input::{Address, FRAME, Items, Selected, Selection, Target, given_all};
 use crate::output::items::{
     CsvWriter, EDGE_LEN, Edges, Item, ValueWriter, npy_header, why_too_many_lists, write_array,
 };
@@ -19,9 +19,9 @@ use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array
 ///
-/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if one
-/// item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has a dictionary or the delta filter.
-/// A super-chunk without a shape is an array of one dimension.
+/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if
+/// one item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has
+/// a dictionary or the delta filter. A super-chunk without a shape is an array of one dimension.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 #[command(after_help = "Examples:
@@ -34,7 +34,7 @@ use crate::terminal::{Outcome, complain, remark};
     from read_json('/dev/stdin')\"
   b2nd cat --csv --slice 0,:,: array.b2nd > first.csv")]
 pub(crate) struct Cat {
-    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     file: PathBuf,
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]
@@ -47,15 +47,16 @@ pub(crate) struct Cat {
     npy: bool,
     /// Print a JSON object with all items
     ///
-    /// Numbers are not rounded. NaN and infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null.
-    /// Items of dtype S are text, in which a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the
-    /// characters \x, a backslash is \\
+    /// Numbers are not rounded: the float32 nearest to 0.1 is 0.10000000149011612, as in NumPy's `tolist`. NaN and
+    /// infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text, in
+    /// which a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the characters \x, a backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
-    /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there are 2
+    /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there
+    /// are 2
     ///
-    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. If the items are
-    /// structs, the first line has the names of the fields.
+    /// Values are as with --json, except that `NaT` is an empty cell. A complex number has two columns. If the items
+    /// are structs, the first line has the names of the fields.
     #[arg(long, conflicts_with_all = ["npy", "json", "full"])]
     csv: bool,
 }
@@ -155,8 +156,8 @@ struct Printing<'p> {
 }
 
 impl Printing<'_> {
-    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items can
-    /// be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
+    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items
+    /// can be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
     fn pieces<W>(
         self,
         out: &mut W,

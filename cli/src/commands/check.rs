@@ -32,8 +32,9 @@ use crate::text::clean;
 ///
 /// Blosc2 has no checksums, so only inconsistencies are found. Some faults leave no trace: damaged data, a wrong dtype
 /// with the same item size, a wrong shape with the same number of chunks, and an array in which a killed writer changed
-/// only some items. A page of zeros that a disk left in compressed data is found with --data. Chunks that were never written read as zeros. The warnings no-data and never-written report arrays
-/// that probably have such chunks. But some of these arrays are intended, and some unwritten chunks are not found.
+/// only some items. A page of zeros that a disk left in compressed data is found with --data. Chunks that were never
+/// written read as zeros. The warnings no-data and never-written report arrays that probably have such chunks. But some
+/// of these arrays are intended, and some unwritten chunks are not found.
 ///
 /// With --only and --ignore, only the remaining findings determine the exit status. A file that cannot be read still
 /// counts as a failure, unless --ignore names the reason, such as not-a-frame.

@@ -11,7 +11,7 @@ use b2nd_frame::{
     ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
     write_new_file,
 };
-use b2nd_serde::dtype::Dtype;
+use b2nd_serde::dtype::{Dtype, Kind};
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
@@ -19,7 +19,8 @@ use serde::Serialize;
 
 use super::new_files::{Made, Maker, NewFiles};
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target, zeroed,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    pair_or_paths, zeroed,
 };
 use crate::names::has_extension;
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
@@ -43,12 +44,13 @@ use crate::waiting::{Wait, while_changing};
 /// has one thread.
 ///
 /// With --append, the array TO must exist. The items of FROM are read into memory and appended to TO along a
-/// dimension. If the process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become
-/// stale; its `rebuild_index` builds them again.
+/// dimension. The chunk shape of TO does not change, so give --chunks when you make an array that will grow. If the
+/// process is killed, TO is the old array or the longer one. Indexes of python-blosc2 in TO become stale; its
+/// `rebuild_index` builds them again.
 #[derive(Args)]
 #[command(
     override_usage = "b2nd convert [OPTIONS] <FROM> <TO>\n       b2nd convert [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM, a NumPy file or an array, and TO, a new path (with --append, an array). With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| pair_or_paths(arg, "FROM, a NumPy file or an array, and TO, a new path (with --append, an array)"))
 )]
 #[command(after_help = "Examples:
   b2nd convert image.npy image.b2nd
@@ -67,8 +69,8 @@ pub(crate) struct Convert {
     /// With --into, write NumPy files; without it, arrays
     #[arg(long, requires = "into")]
     npy: bool,
-    /// Skip a PATH whose new file exists, as after an interrupted run. The new file must be whole, and have the shape and
-    /// dtype of the converted items; the items are not compared
+    /// Skip a PATH whose new file exists, as after an interrupted run. The new file must be whole, and have the shape
+    /// and dtype of the converted items; the items are not compared
     #[arg(long)]
     skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
@@ -175,16 +177,15 @@ struct NewItems {
 }
 
 impl NewItems {
-    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all except
-    /// `axis`. In the second case, they make the array longer by 1 along `axis`.
+    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all
+    /// except `axis`. In the second case, they make the array longer by 1 along `axis`.
     fn fits(&self, to: &Meta) -> Result<(), Problem> {
         let Self { dtype, shape: found, axis } = self;
         let refuse = |why: String| Err(Problem::new("invalid-input", why));
         let wanted = to.dtype().unwrap_or_default();
-        let parsed = |dtype: &str| dtype.parse::<Dtype>().ok();
-        if dtype != wanted && (parsed(dtype) != parsed(wanted) || parsed(wanted).is_none()) {
+        if !have_same_bytes(dtype, wanted) {
             return refuse(format!(
-                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}"
+                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}; convert them to it first"
             ));
         }
         let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
@@ -203,10 +204,41 @@ impl NewItems {
         if *found == others(&shape) || found.len() == shape.len() && others(found) == others(&shape) {
             return Ok(());
         }
-        let (found, shape) = (Tuple(found), Tuple(&shape));
+        let length = |(dimension, length): (usize, &u64)| {
+            if dimension == *axis { "n".into() } else { length.to_string() }
+        };
+        let expected: Vec<String> = shape.iter().enumerate().map(length).collect();
         refuse(format!(
-            "shape {found} cannot be appended to shape {shape} along dimension {axis}: the other dimensions must be the same"
+            "shape {} cannot be appended to shape {} along dimension {axis}: it must be {} or {}",
+            Tuple(found),
+            Tuple(&shape),
+            Tuple(&expected),
+            Tuple(&others(&shape))
         ))
+    }
+}
+
+/// Whether equal items of two dtypes have the same bytes. NumPy's alignment and records do not matter: they determine
+/// only where fields are by default, and a NumPy file does not record them.
+fn have_same_bytes(a: &str, b: &str) -> bool {
+    let parsed = || a.parse().ok().zip(b.parse().ok());
+    a == b || parsed().is_some_and(|(a, b)| have_same_layout(&a, &b))
+}
+
+fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
+    match (a.kind(), b.kind()) {
+        (Kind::Struct(a_fields), Kind::Struct(b_fields)) => {
+            let (a_fields, b_fields) = (a_fields.fields(), b_fields.fields());
+            a.item_size() == b.item_size()
+                && a_fields.len() == b_fields.len()
+                && a_fields.iter().zip(b_fields).all(|(a, b)| {
+                    a.name() == b.name() && a.offset() == b.offset() && have_same_layout(a.dtype(), b.dtype())
+                })
+        }
+        (Kind::Subarray(a), Kind::Subarray(b)) => {
+            a.shape() == b.shape() && have_same_layout(a.base(), b.base())
+        }
+        _ => a == b,
     }
 }
 
@@ -240,7 +272,7 @@ impl Maker for Conversions<'_> {
             None => while_changing(|| self.convert(from, to, is_named)),
         };
         made.map_err(|problem| {
-            let mut failure = of_either(from, to, problem);
+            let mut failure = of_either(from, to, problem).with_salvage();
             if self.skip_existing
                 && failure.error.code == "exists"
                 && !self.is_made(from, to).unwrap_or(false)
@@ -316,8 +348,7 @@ impl Conversions<'_> {
             shape = npy_shape.into_iter().map(|items| items as u64).collect();
             dtype = Ok(item.dtype.type_string().to_string());
         }
-        let parsed = |dtype: String| dtype.parse::<Dtype>().ok();
-        Ok(made.shape() == shape && parsed(made.dtype()?) == parsed(dtype?))
+        Ok(made.shape() == shape && have_same_bytes(&made.dtype()?, &dtype?))
     }
 
     /// Appends the items of FROM to the existing array TO.

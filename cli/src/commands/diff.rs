@@ -11,7 +11,9 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
 
-use crate::input::{Address, Constant, Failure, Items, PartsToRead, Reader, given_all, index_in};
+use crate::input::{
+    Address, Constant, FOLDER, FRAME, Failure, Items, PartsToRead, Reader, given_all, index_in,
+};
 use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
 use crate::output::messagepack;
@@ -40,7 +42,7 @@ Exit status:
   1  some differences
   2  trouble: a file cannot be read, or wrong usage")]
 pub(crate) struct Diff {
-    /// Frame: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     a: PathBuf,
     /// Frame to compare it with
     b: PathBuf,
@@ -145,7 +147,7 @@ impl Diff {
         let differences = match while_changing(|| self.differences(&a, &b, &mut note)) {
             Ok(differences) => differences,
             Err(failure) => {
-                print_failure(&failure, self.json)?;
+                print_failure(&failure.with_salvage(), self.json)?;
                 return Ok(TROUBLE.into());
             }
         };
@@ -304,7 +306,12 @@ fn parts_to_compare([a, b]: [&Items; 2], has_same_dtype: bool) -> Result<PartsTo
 impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
-        let frame = address.open().map_err(|problem| location.failure(problem))?;
+        let frame = address.open().map_err(|mut problem| {
+            if problem.hint == Some(FOLDER) {
+                problem.hint = Some("; `b2nd diff --help` shows how to compare the files of two folders");
+            }
+            location.failure(problem)
+        })?;
         // The array is parsed here only to report an error with the address of this frame. `differences` would report
         // the error with the address of the first frame.
         frame.array().map(drop).map_err(|error| location.failure(error))?;

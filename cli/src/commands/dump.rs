@@ -14,8 +14,8 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use crate::input::{
-    Address, Bytes, Inside, MAX_LEN, Place, Positioned, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, from_text,
-    given_all, is_zip, read_bytes,
+    Address, Bytes, FRAME, Inside, MAX_LEN, Place, Positioned, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip,
+    from_text, given_all, is_zip, read_bytes,
 };
 use crate::output::json::{begin, write};
 use crate::problem::Problem;
@@ -35,8 +35,7 @@ use crate::text::{clean, hex};
   b2nd dump --hex '97 00 01 91 d3 00 00 00 00 00 00 00 06'
   b2nd encode --shape 6 --chunks 4 --blocks 2 --dtype int32 | b2nd dump")]
 pub(crate) struct Dump {
-    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET` or URL [default: -, standard input]
-    #[arg(value_name = "FILE", conflicts_with = "hex")]
+    #[arg(help = format!("{FRAME} [default: -]"), value_name = "FILE", conflicts_with = "hex")]
     file: Option<PathBuf>,
     /// Bytes to show instead of a file, as hexadecimal digits
     #[arg(long, value_name = "DIGITS", value_hint = ValueHint::Other)]

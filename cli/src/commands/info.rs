@@ -34,8 +34,8 @@ pub(crate) struct Info {
     files: Vec<PathBuf>,
     /// Show the full values of metalayers; with NAME, write only this metalayer or vlmetalayer
     ///
-    /// Without this option, each value is cut to a line, and JSON has no values longer than 64 KiB. With NAME, the bytes of
-    /// the value are written, or with --json the value; it can have any size.
+    /// Without this option, each value is cut to a line, and JSON has no values longer than 64 KiB. With NAME, the
+    /// bytes of the value are written, or with --json the value; it can have any size.
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_hint = ValueHint::Other)]
     #[expect(clippy::option_option, reason = "the type of clap for an option with an optional value")]
     meta: Option<Option<String>>,

@@ -22,9 +22,9 @@ use crate::terminal::Outcome;
 /// A store of python-blosc2 (a folder with embed.b2e, a b2z or b2e file) has a line of its own, and then one for each
 /// array in it. A table has one line, with its number of rows and columns; `b2nd info` lists the columns.
 ///
-/// Arrays that `save_array` or `save_tensor` of python-blosc2 wrote have no chunk and block shape. Other frames without an
-/// array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype,
-/// this line shows the number of chunks and the item size, such as V4 for 4 bytes.
+/// Arrays that `save_array` or `save_tensor` of python-blosc2 wrote have no chunk and block shape. Other frames without
+/// an array, such as super-chunks, are counted. With --all, each has a line too. Instead of a dtype, this line shows
+/// the number of chunks and the item size, such as V4 for 4 bytes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd ls data/

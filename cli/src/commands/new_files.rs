@@ -26,8 +26,8 @@ use crate::terminal::Progress;
 
 /// Makes new files.
 pub(super) trait Maker: Sync {
-    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` means that the user
-    /// named FROM, which was not found in a folder or below a URL.
+    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` means that the
+    /// user named FROM, which was not found in a folder or below a URL.
     fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure>;
 
     /// Whether an input is skipped, whose new file would be `to`. The counts of the run include the skipped inputs.

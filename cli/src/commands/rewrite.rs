@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Remedy, Rewrite as FrameRewrite, Trailer};
+use b2nd_frame::{Error, ErrorKind, Frame, ReadAt, Rewrite as FrameRewrite, Trailer};
 use clap::{Args, ValueHint};
 
-use crate::input::{Failure, Inside, Numbers, dtype_parser, given_all};
+use crate::input::{FRAME, Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
 use crate::terminal::{Outcome, Progress};
@@ -15,14 +15,15 @@ use crate::waiting::{Wait, while_changing};
 /// Copy an array to the current format, its chunks unchanged
 ///
 /// C-Blosc2 and python-blosc2 open the copy. The compressed chunks are copied unchanged; `b2nd convert` compresses the
-/// items anew. Bytes that belong to no chunk, which replaced and deleted chunks leave, are left out. If TO is the same file as FROM, the copy replaces it, and keeps its owner and permissions as far as the
-/// system allows. Otherwise TO must not exist; it gets the permissions of FROM, but not its owner. If FROM is a member,
-/// an offset, a URL or standard input, TO gets default permissions.
+/// items anew. Bytes that belong to no chunk, which replaced and deleted chunks leave, are left out. If TO is the same
+/// file as FROM, the copy replaces it, and keeps its owner and permissions as far as the system allows. Otherwise TO
+/// must not exist; it gets the permissions of FROM, but not its owner. If FROM is a member, an offset, a URL or
+/// standard input, TO gets default permissions.
 ///
 /// With --contiguous or --sparse, FROM can be any frame, also one without an array.
 ///
-/// Indexes that python-blosc2 has computed from the items are not valid for another shape or dtype. In place, they become
-/// stale; in a copy, they are left out.
+/// Indexes that python-blosc2 has computed from the items are not valid for another shape or dtype. In place, they
+/// become stale; in a copy, they are left out.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd rewrite old.caterva new.b2nd --dtype uint16
@@ -31,7 +32,7 @@ use crate::waiting::{Wait, while_changing};
   b2nd rewrite --dry-run old.b2nd new.b2nd")]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 pub(crate) struct Rewrite {
-    /// Frame to read: FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     from: PathBuf,
     /// Path of the new frame
     to: PathBuf,
@@ -76,7 +77,7 @@ impl Rewrite {
             let change = || self.change_whole(&from.path, interrupts);
             return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
-        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
+        let frame = from.open().map_err(|problem| from.location().failure(problem).with_salvage())?;
         let failed = |error: Error| of_either(&from, &self.to, error);
         // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
         // `frame`.
@@ -93,7 +94,7 @@ impl Rewrite {
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
             failure(if is_about_to { &self.to } else { from }, error)
         };
-        let before = Frame::open(from).map_err(failed).map_err(with_salvage)?;
+        let before = Frame::open(from).map_err(|error| failed(error).with_salvage())?;
         let trailer = before.trailer().ok();
         // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
         let before = before.map_reader(drop);
@@ -108,7 +109,7 @@ impl Rewrite {
         interrupts: &Interrupts,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
-        let failed = |error| with_salvage(failed(error));
+        let failed = |error| failed(error).with_salvage();
         // In a damaged header, `cbytes` can be negative.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {
@@ -141,15 +142,6 @@ impl Rewrite {
             }
         }
     }
-}
-
-/// If a failure has a finding with the remedy `b2nd salvage`, adds a hint that names this command.
-fn with_salvage(mut failure: Failure) -> Failure {
-    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
-    if remedy == Some(Remedy::Salvage) {
-        failure.error.hint = Some("; `b2nd salvage` saves the undamaged parts in a new frame");
-    }
-    failure
 }
 
 /// Whether the frame can be rewritten only with --dtype, because its array has no dtype.

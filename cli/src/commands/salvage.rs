@@ -11,7 +11,9 @@ use b2nd_frame::{
 use clap::{Args, ValueEnum, ValueHint};
 
 use super::new_files::{Made, Maker, NewFiles};
-use crate::input::{Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip};
+use crate::input::{
+    Address, Failure, Inside, Numbers, Paths, Target, Visit, dtype_parser, is_zip, pair_or_paths,
+};
 use crate::output::change::of_either;
 use crate::output::mend::instead_of_salvage;
 use crate::output::salvage::Salvaged;
@@ -38,7 +40,7 @@ use crate::waiting::{Wait, while_changing};
 #[derive(Args)]
 #[command(
     override_usage = "b2nd salvage [OPTIONS] <FROM> <TO>\n       b2nd salvage [OPTIONS] --into <DIR> [PATH]...",
-    mut_arg("paths", |arg| arg.help("FROM, a damaged frame, and TO, a new path. With --into: files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)"))
+    mut_arg("paths", |arg| pair_or_paths(arg, "FROM, a damaged frame, and TO, a new path"))
 )]
 #[command(after_help = "Examples:
   b2nd salvage damaged.b2nd saved.b2nd

@@ -10,7 +10,7 @@ use clap::{Args, ValueHint};
 
 use super::array_items::{Trouble, open_items, show};
 use super::new_files::NewFiles;
-use crate::input::{Address, Items, Selected, Selection, given_all};
+use crate::input::{Address, FRAME, Items, Selected, Selection, given_all};
 use crate::names::has_extension;
 use crate::output::change::{exists, of_either};
 use crate::output::items::{Item, LevelRange};
@@ -34,12 +34,12 @@ const LEAST_PIXELS: u64 = 8;
 /// Show a slice as a picture in the terminal, or write a PNG
 ///
 /// The smallest number is dark blue, the largest yellow; NaN has no color. Below the picture are the slice that it
-/// shows, and the range of the numbers in this slice. A picture shows two dimensions, the last ones that are longer than
-/// 1; of each other dimension it shows the middle, unless --slice says more. Numbers along a single dimension are shown
-/// as a line. A complex number counts by its magnitude.
+/// shows, and the range of the numbers in this slice. A picture shows two dimensions, the last ones that are longer
+/// than 1; of each other dimension it shows the middle, unless --slice says more. Numbers along a single dimension are
+/// shown as a line. A complex number counts by its magnitude.
 ///
-/// In the terminal, every item is a pixel if there is room. Otherwise only every second, third … item is read and shown,
-/// as the steps in the slice tell. Without colors, pixels are characters from . to @.
+/// In the terminal, every item is a pixel if there is room. Otherwise only every second, third … item is read and
+/// shown, as the steps in the slice tell. Without colors, pixels are characters from . to @.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd view array.b2nd
@@ -48,7 +48,7 @@ const LEAST_PIXELS: u64 = 8;
   b2nd view -o slice.png array.b2nd
   b2nd view --color always array.b2nd | less -R")]
 pub(crate) struct View {
-    /// FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)
+    #[arg(help = FRAME)]
     file: PathBuf,
     /// Part of the array, as in NumPy: ranges and indices such as `0:2,-1,::2`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true, value_hint = ValueHint::Other)]

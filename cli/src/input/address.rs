@@ -27,6 +27,10 @@ use serde::{Serialize, Serializer};
 use crate::names::{file_of, folder_or_here, indexed_array, is_url, split_query};
 use crate::text;
 
+/// The help for an argument that takes the address of one frame.
+pub(crate) const FRAME: &str =
+    "FILE, sparse frame (directory), `FILE:MEMBER`, `FILE@OFFSET`, URL, or - (standard input)";
+
 /// The part of a file that an address selects. `S` is the type of a member's name: an owned or a borrowed string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Inside<S> {

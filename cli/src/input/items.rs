@@ -41,9 +41,9 @@ pub(crate) struct Items {
     buffer: Vec<u8>,
 }
 
-/// A function that receives the ranges of a piece, the bytes of its items, and the number of times that each item counts.
-/// Of all constant chunks with the same value, only the first item of the first chunk is passed: it counts for all items
-/// of these chunks. Each other item counts once.
+/// A function that receives the ranges of a piece, the bytes of its items, and the number of times that each item
+/// counts. Of all constant chunks with the same value, only the first item of the first chunk is passed: it counts for
+/// all items of these chunks. Each other item counts once.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[Range<u64>], &[u8], u64) -> Result<(), E> + 'r;
 
 /// The value of a constant chunk: the kind of the value, and for [`SpecialValue::Value`] its bytes.
@@ -157,8 +157,8 @@ pub(crate) fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// Prepares the reading of the items of the array in a frame, or of a super-chunk. Refuses other objects. Also refuses a
-    /// frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
+    /// Prepares the reading of the items of the array in a frame, or of a super-chunk. Refuses other objects. Also
+    /// refuses a frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
     pub(crate) fn new(frame: Frame<Reader>) -> Result<Self, Problem> {
         let limit = expansion_limit(frame.stored_len());
         let (array, is_described) = if frame.array_metalayer().is_some() {

@@ -7,8 +7,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
-/// Parses a JSON value. A number without a fraction or an exponent is an integer, and must fit int64 or uint64. Any other
-/// number becomes the nearest float64. An object must not have a key twice.
+/// Parses a JSON value. A number without a fraction or an exponent is an integer, and must fit int64 or uint64. Any
+/// other number becomes the nearest float64. An object must not have a key twice.
 // `serde_json` alone turns a larger integer into a float, keeps only the last of two equal keys, and rounds some
 // floats to the second nearest one.
 pub(crate) fn json_value(text: &str) -> Result<Value, String> {

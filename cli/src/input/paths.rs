@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use b2nd_frame::is_sparse_frame;
-use clap::{Args, ValueHint, value_parser};
+use clap::{Arg, Args, ValueHint, value_parser};
 
 use super::address::given;
 use super::list::listed;
@@ -24,10 +24,19 @@ const MIN_JOBS: usize = 16;
 /// answers many requests at the same time.
 const REMOTE_JOBS: usize = 64;
 
+/// The help for PATH, after the word "files".
+const OTHER_PATHS: &str =
+    "folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)";
+
+/// Describes PATH for a command that takes FROM and TO, which `pair` describes, or with --into any number of paths.
+pub(crate) fn pair_or_paths(path: Arg, pair: &str) -> Arg {
+    path.help(format!("{pair}. With --into: files, {OTHER_PATHS} [default: .]")).hide_default_value(true)
+}
+
 /// The files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    /// Files, folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)
+    #[arg(help = format!("Files, {OTHER_PATHS}"))]
     #[arg(id = "paths", value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths or other addresses from FILE, one per line; - is standard input

@@ -12,6 +12,7 @@ use flate2::CrcReader;
 use flate2::read::DeflateDecoder;
 
 use super::address::{Address, Inside};
+use crate::names::is_named_blosc2;
 use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
@@ -121,7 +122,11 @@ impl Address {
     /// bytes have no offset in a file.
     pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
-            let hint = || is_zip(&self.path).then_some(ZIP_FILE);
+            let hint = || {
+                let path = &self.path;
+                let is_folder = path.is_dir() && !is_sparse_frame(path) && !is_named_blosc2(path);
+                if is_folder { Some(FOLDER) } else { is_zip(path).then_some(ZIP_FILE) }
+            };
             let frame = Frame::open(&self.path).map_err(|error| Problem { hint: hint(), ..error.into() })?;
             return Ok((frame.map_reader(|file| Box::new(file) as Reader), false));
         }
@@ -252,6 +257,9 @@ pub(crate) fn compressed() -> Problem {
     let message = "the member is compressed; extract it from the zip file to read its frame";
     Problem::new("compressed-member", message)
 }
+
+/// The hint for a folder that is not a sparse frame.
+pub(crate) const FOLDER: &str = "; `b2nd ls` lists the arrays in a folder";
 
 /// The hint for a zip file that is not accepted as a frame.
 pub(crate) const ZIP_FILE: &str = "; it is a zip file: name a member, as in FILE:MEMBER";

@@ -18,7 +18,7 @@ use crate::terminal::remark;
 use crate::text;
 
 /// The heading of the options that many commands have, so that `--help` lists them after those of the command.
-pub(super) const VISIT: &str = "Files to visit";
+pub(super) const VISIT: &str = "Visiting files";
 
 /// How folders are searched.
 #[derive(Args, Default)]

@@ -11,7 +11,7 @@ use b2nd_frame::{
 
 use super::address::{Address, Inside, Location};
 use super::failure::Failure;
-use super::source::{compressed, is_zip};
+use super::source::{FOLDER, compressed, is_zip};
 use super::target::{Found, Target};
 use super::view::{ShownValues, View};
 use crate::names::{is_named_blosc2, may_be_blosc2};
@@ -163,8 +163,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if it is
-    /// wanted. What is damaged is missing in the view.
+    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if
+    /// it is wanted. What is damaged is missing in the view.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
@@ -383,7 +383,7 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
         return has_inside.then_some("; `b2nd ls --scan` looks for frames inside");
     }
     let is_folder = problem.code == "io" && !target.is_named_blosc2() && target.path.is_dir();
-    is_folder.then_some("; `b2nd ls` lists the arrays in a folder")
+    is_folder.then_some(FOLDER)
 }
 
 /// The failure of a zip member that is not a frame, but has a Blosc2 extension.

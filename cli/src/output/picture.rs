@@ -131,8 +131,8 @@ impl<W: Write> PngPixels<'_, W> {
     }
 }
 
-/// Writes a PNG whose pixels `write` writes. `failed` turns an error of `out` into the error of `write`. If the PNG `has_gaps`, pixels without a color are transparent; otherwise its
-/// colors are a palette.
+/// Writes a PNG whose pixels `write` writes. `failed` turns an error of `out` into the error of `write`. If the PNG
+/// `has_gaps`, pixels without a color are transparent; otherwise its colors are a palette.
 pub(crate) fn write_png<W: Write, E>(
     out: W,
     [columns, rows]: [u32; 2],

@@ -212,8 +212,8 @@ fn elsewhere(key: &String) -> Finding {
     active(format!("member {key} refers to a store elsewhere, from which a reader must fetch its data"))
 }
 
-/// A note about a column that has items of deleted rows; `None` for any other frame, and if no row was deleted. `length`
-/// is the number of items of the frame.
+/// A note about a column that has items of deleted rows; `None` for any other frame, and if no row was deleted.
+/// `length` is the number of items of the frame.
 pub(crate) fn deleted_rows(target: &Target, length: u64) -> Option<String> {
     let (of, name) = match &target.inside {
         Inside::Member(name) | Inside::Url(Some(name)) => (target.container()?, name.clone()),

@@ -15,8 +15,9 @@ use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange, ObjectStore};
 
 use super::http::Unusable;
+use super::request_error::{STOPPED, is_of_server, unusable};
 use super::runtime::{runtime, wait};
-use super::service::{STOPPED, Service, is_of_server, unusable};
+use super::service::Service;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::remark;
@@ -53,13 +54,13 @@ pub(super) struct Answer {
 }
 
 impl Bucket {
-    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query of
-    /// a signed URL is valid for one object only.
+    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query
+    /// of a signed URL is valid for one object only.
     fn at(service: Service, root: String, query: &str) -> Result<Arc<Self>, Problem> {
         let new = |url: &str| {
             // A connection needs the TLS provider, which the runtime installs.
             runtime()?;
-            let objects = service.connect(url)?;
+            let objects = service.connect(url).map_err(|error| service.unusable_settings(&error))?;
             let (has_reported, failures) = (AtomicBool::default(), AtomicU32::default());
             Ok(Arc::new(Self { service, root: root.clone(), objects, has_reported, failures }))
         };

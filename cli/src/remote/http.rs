@@ -44,11 +44,11 @@ const MAX_CODE: usize = 64;
 /// The reason why a request has no usable answer.
 #[derive(Debug)]
 pub(super) enum Unusable {
-    /// A status that is not a success, and the server's code for the error: a single word, or empty. A redirect without a
-    /// location is one of these.
+    /// A status that is not a success, and the server's code for the error: a single word, or empty. A redirect without
+    /// a location is one of these.
     Refused { status: u16, code: String },
-    /// A redirect that was not followed: it leads to another server, exceeds the limit of redirects, or answers a request
-    /// other than GET.
+    /// A redirect that was not followed: it leads to another server, exceeds the limit of redirects, or answers a
+    /// request other than GET.
     Redirected,
     /// An answer, or a value in it, is longer than its limit.
     TooLong { what: &'static str, max: usize },
@@ -160,8 +160,8 @@ impl HttpService for Connection {
 }
 
 impl Connection {
-    /// Adds the headers to the answer of a range request that `object_store` needs. A chunked answer has no length, and a
-    /// server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function asks for it.
+    /// Adds the headers to the answer of a range request that `object_store` needs. A chunked answer has no length, and
+    /// a server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function asks for it.
     async fn completed(&self, mut answer: HttpResponse, mut request: HttpRequest) -> HttpResponse {
         let Some(ContentRange { first, last, len }) = ContentRange::of(answer.headers()) else {
             return answer;
@@ -306,8 +306,8 @@ async fn truncated(answer: HttpResponse) -> HttpResponse {
 }
 
 /// The error for an answer that is not a success. Of the body, only the text of the XML element `Code` is kept, and
-/// only if the answer is from the server to which the request was addressed. After a redirect, another server could send
-/// any text.
+/// only if the answer is from the server to which the request was addressed. After a redirect, another server could
+/// send any text.
 async fn refusal(answer: HttpResponse, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let (bytes, _) = start(answer.into_body(), MAX_REFUSAL).await;

@@ -8,8 +8,8 @@ use object_store::path::Path as Key;
 use tokio::sync::mpsc;
 
 use super::bucket::{Bucket, ObjectUrl};
+use super::request_error::STOPPED;
 use super::runtime::runtime;
-use super::service::STOPPED;
 use crate::problem::Problem;
 use crate::text;
 

@@ -9,6 +9,8 @@ mod http;
 
 mod service;
 
+mod request_error;
+
 mod bucket;
 
 mod listing;

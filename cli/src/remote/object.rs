@@ -10,7 +10,7 @@ use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
 
 use super::bucket::{Answer, ObjectUrl};
-use super::service::{CHANGED, MISSING};
+use super::request_error::{CHANGED, MISSING};
 use crate::names::ends_with_slash;
 use crate::pool::lock;
 use crate::problem::Problem;

@@ -63,6 +63,29 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
+fn an_error_about_a_damaged_array_names_the_commands_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The first byte of the size in the header of the first chunk.
+    bytes[169] ^= 1;
+    fs::write(folder.path().join("a.b2nd"), bytes).unwrap();
+    for arguments in [
+        &["cat", "a.b2nd"][..],
+        &["view", "a.b2nd"],
+        &["diff", "--data", "a.b2nd", "a.b2nd"],
+        &["convert", "a.b2nd", "new.b2nd"],
+    ] {
+        let output = run(folder.path(), arguments);
+        let error = text(&output.stderr).lines().next().unwrap_or_default();
+        assert!(error.starts_with("b2nd: a.b2nd: byte "), "{arguments:?}: {error}");
+        assert!(
+            error.ends_with("; `b2nd check --data` shows the damage, `b2nd salvage` saves the undamaged parts in a new frame"),
+            "{arguments:?}: {error}"
+        );
+    }
+}
+
+#[test]
 fn of_many_items_only_the_edges_are_read() {
     let output = run(&data(), &["cat", "peers/special_zeros.b2nd"]);
     let row = "[0. 0. 0. ... 0. 0. 0.]";

@@ -7,6 +7,8 @@ use std::path::Path;
 use b2nd_frame::{Array, Check, CheckDepth, Codec, Filter, Finding, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
 
+#[cfg(unix)]
+use crate::run::b2nd_under;
 use crate::run::{folder, header, npy, run, run_with, screen, snapshot, text};
 
 /// The items of a test array: the numbers 0 to 14, as int32.
@@ -498,4 +500,53 @@ fn items_are_appended_along_a_dimension() {
     }
     assert_eq!(fs::read(at("week.b2nd")).unwrap(), before);
     snapshot("append_refused", &messages);
+}
+
+/// A NumPy file does not record that a dtype is aligned, so its items have another dtype than those of the array.
+#[test]
+fn append_accepts_a_dtype_that_differs_only_by_its_alignment() {
+    let folder = tempfile::tempdir().unwrap();
+    let descr = "[('a', '|i1'), ('', '|V3'), ('b', '<i4')]";
+    let item = [1, 0, 0, 0, 2, 0, 0, 0];
+    fs::write(folder.path().join("items.npy"), npy(&header(descr, "(1,)"), &item)).unwrap();
+    let with_offsets = |b: u8| {
+        format!(
+            "{{'names': ['a', 'b'], 'formats': ['i1', '<i4'], 'offsets': [0, {b}], 'itemsize': 8, 'aligned': True}}"
+        )
+    };
+    let append = |dtype: &str, to: &str| {
+        for arguments in
+            [&["convert", "items.npy", "a.b2nd"][..], &["rewrite", "a.b2nd", to, "--dtype", dtype]]
+        {
+            assert!(run(folder.path(), arguments).status.success());
+        }
+        fs::remove_file(folder.path().join("a.b2nd")).unwrap();
+        run(folder.path(), &["convert", "--append", "0", "items.npy", to])
+    };
+    let output = append(&with_offsets(4), "aligned.b2nd");
+    assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
+    assert_eq!(read(&folder.path().join("aligned.b2nd")), item.repeat(2));
+    let output = append("[('a', 'i1'), ('other', 'V3'), ('b', '<i4')]", "other.b2nd");
+    assert_eq!(output.status.code(), Some(1), "other fields");
+}
+
+/// As with any program, the umask determines who can read a new file.
+#[cfg(unix)]
+#[test]
+fn new_files_have_the_permissions_that_the_umask_leaves() {
+    use std::os::unix::fs::PermissionsExt;
+
+    for (umask, expected) in [("umask 022", 0o644), ("umask 027", 0o640), ("umask 002", 0o664)] {
+        let folder = folder();
+        for (to, arguments) in [
+            ("new.npy", &["convert", "images/2024/a.b2nd", "new.npy"][..]),
+            ("new.b2nd", &["convert", "images/2024/a.b2nd", "new.b2nd"]),
+            ("new.png", &["view", "-o", "new.png", "images/2024/a.b2nd"]),
+        ] {
+            let output = b2nd_under(umask, folder.path(), arguments).output().unwrap();
+            assert_eq!(text(&output.stderr), "");
+            let mode = fs::metadata(folder.path().join(to)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, expected, "{to} under {umask}");
+        }
+    }
 }

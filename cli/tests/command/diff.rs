@@ -23,6 +23,18 @@ fn what_differs_is_shown_and_counts_in_the_exit_status() {
 }
 
 #[test]
+fn diff_of_folders_names_the_help() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("a")).unwrap();
+    let output = run(folder.path(), &["diff", "a", "a"]);
+    assert_eq!(
+        text(&output.stderr),
+        "b2nd: a: a directory without chunks.b2frame, so not a sparse frame; \
+         `b2nd diff --help` shows how to compare the files of two folders\n"
+    );
+}
+
+#[test]
 fn the_items_are_not_compared_without_data() {
     let folder = tempfile::tempdir().unwrap();
     let mut other = fs::read(data().join("int32_3x5.b2nd")).unwrap();

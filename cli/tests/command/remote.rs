@@ -151,7 +151,8 @@ fn cat_fetches_only_the_chunks_of_the_slice() {
 fn chunks_and_check_request_the_headers_of_many_chunks_at_the_same_time() {
     let objects: Objects = [("large.b2nd".into(), large_array())].into();
     let len = objects["large.b2nd"].len();
-    // The first request covers chunk 0. The headers of the other nine are answered when all of them have been requested.
+    // The first request covers chunk 0. The headers of the other nine are answered when all of them have been
+    // requested.
     let all = Barrier::new(9);
     let server = Server::start(move |path, range| {
         let (first, last) = range.unwrap();

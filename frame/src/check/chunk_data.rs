@@ -1,38 +1,28 @@
 //! The check of a chunk's data by decompression.
 
-#[cfg(feature = "decompress")]
 use core::ops::Range;
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::internals::INT32;
-#[cfg(feature = "decompress")]
 use b2nd_chunk::internals::block_starts;
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 #[cfg(feature = "decompress")]
-use b2nd_chunk::{Decompressor, decompress_to_vec};
+use b2nd_chunk::{Chunk, Decompressor};
 
-use crate::chunk::chunk_rules::{check_known_methods, check_support};
 use crate::chunk::expansion::NotDecompressed;
 #[cfg(feature = "decompress")]
-use crate::chunk::expansion::{max_data, zeroed};
-#[cfg(feature = "decompress")]
+use crate::chunk::expansion::{buffer, max_data};
 use crate::spans::{gaps, overlaps};
 
 /// A disk, a file system or a killed writer loses pages of this number of bytes: zeros are in their place.
 const PAGE_LEN: usize = 4096;
 
-/// Refuses a codec or a filter that is unknown, or that this crate does not support.
-pub(crate) fn check_methods(header: &ChunkHeader) -> Result<CheckedHeader, NotDecompressed> {
-    check_known_methods(header)
-        .map_err(|why| NotDecompressed::Damaged(format!("cannot be decompressed: {why}")))?;
-    check_support(header).map_err(NotDecompressed::NotTried)
-}
-
 /// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is
 /// the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the place of compressed
 /// bytes, returns the offset of this page in the file.
-#[cfg(feature = "decompress")]
 pub(crate) fn check(header: &CheckedHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
+    // Without the feature `decompress`, `check_support` accepts no header that could be passed here.
+    #[cfg(feature = "decompress")]
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
     // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
     check_layout(header, chunk, at)?;
@@ -45,14 +35,7 @@ pub(crate) fn check(header: &CheckedHeader, chunk: &[u8], at: u64) -> Result<Opt
     Ok(lost_page)
 }
 
-/// Without the feature `decompress`, no codec is supported, so this refuses each compressed chunk.
-#[cfg(not(feature = "decompress"))]
-pub(crate) fn check(header: &CheckedHeader, _: &[u8], _: u64) -> Result<Option<u64>, NotDecompressed> {
-    check_methods(header).map(|_| None)
-}
-
 /// A block of a chunk.
-#[cfg(feature = "decompress")]
 struct BlockSpan {
     number: usize,
     /// The byte range of the block in the chunk. If the last stream of the block reaches beyond the chunk, the range
@@ -64,7 +47,6 @@ struct BlockSpan {
 }
 
 /// The blocks of a chunk, by their numbers.
-#[cfg(feature = "decompress")]
 fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Item = BlockSpan> + 'c {
     let table = || {
         let table = block_starts(chunk.get(header.header_len()..).unwrap_or_default());
@@ -87,7 +69,6 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
 }
 
 /// Checks that the blocks share no bytes, and that no page was lost between them.
-#[cfg(feature = "decompress")]
 fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDecompressed> {
     if header.has_variable_blocks() {
         return Ok(());
@@ -108,7 +89,6 @@ fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDe
 /// stream, the stream counts as zeros, and its bytes then belong to no block.
 // Without such a page, a gap is not refused. All writers append one block to the other, but if the block size is not a
 // multiple of the type size, C-Blosc2 can write more blocks than the header says.
-#[cfg(feature = "decompress")]
 fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompressed> {
     let place = |byte: usize| at.saturating_add(byte as u64);
     let first = page_start(place(gap.start));
@@ -159,24 +139,17 @@ fn check_limit(what: &str, length: usize, from: usize) -> Result<(), NotDecompre
     if length <= most {
         return Ok(());
     }
-    Err(NotDecompressed::NotTried(format!(
+    Err(NotDecompressed::TooLarge(format!(
         "has {what} of {length} bytes in {from} stored bytes, but at most {most} are decompressed"
     )))
 }
 
-/// `length` zero bytes, for decompressed data.
 #[cfg(feature = "decompress")]
-fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
-    zeroed(length).map_err(|_| {
-        NotDecompressed::NotTried(format!("needs {length} bytes of memory, which the system does not have"))
-    })
-}
-
-#[cfg(feature = "decompress")]
-fn whole(header: &ChunkHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
+fn whole(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     check_limit("data", header.nbytes(), chunk.len())?;
-    let decompressed = decompress_to_vec(chunk, header.nbytes());
-    decompressed.map(drop).map_err(|error| NotDecompressed::new(error, error.message().to_string()))
+    let chunk = Chunk::with_header(*header, chunk).map_err(NotDecompressed::new)?;
+    let mut data = buffer(header.nbytes())?;
+    Decompressor::new().decompress_into(&chunk, &mut data).map(drop).map_err(NotDecompressed::new)
 }
 
 #[cfg(feature = "decompress")]
@@ -202,7 +175,7 @@ fn blocks(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
             data = buffer(length)?;
         }
         let result = decompressor.decompress_block_bytes(header, number, block, &mut data);
-        result.map_err(|error| NotDecompressed::new(error, error.message().to_string()))?;
+        result.map_err(NotDecompressed::new)?;
     }
     Ok(())
 }

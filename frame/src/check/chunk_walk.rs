@@ -14,7 +14,7 @@ use crate::chunk::chunk_rules::{
     ChunkRules, about, damaged, list, lost_page, not_a_chunk, with_false_dictionary, wrong,
 };
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
-use crate::chunk::expansion::NotDecompressed;
+use crate::chunk::expansion::{NotDecompressed, check_support};
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::{Error, ErrorKind};
 use crate::finding::{Finding, Place};
@@ -158,7 +158,7 @@ impl ReadChunk {
     fn add(&mut self, why: NotDecompressed) {
         match why {
             NotDecompressed::Damaged(why) => self.findings.push(damaged(&self.entry, &why)),
-            NotDecompressed::NotTried(why) => self.skipped = Some(why),
+            NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why) => self.skipped = Some(why),
         }
     }
 
@@ -302,9 +302,9 @@ impl ChunkScan {
             return Ok(None);
         }
         let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
-        let methods = if is_decompressed { chunk_data::check_methods(&header).map(Some) } else { Ok(None) };
+        let checked = if is_decompressed { check_support(&header).map(Some) } else { Ok(None) };
         // The table of blocks is then among the bytes that are read here, so each byte is read once.
-        let is_whole = matches!(methods, Ok(Some(_))) && read_rest(chunks, entry, &header, &mut first)?;
+        let is_whole = matches!(checked, Ok(Some(_))) && read_rest(chunks, entry, &header, &mut first)?;
         if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return with(wrong(entry, &why));
         }
@@ -323,7 +323,7 @@ impl ChunkScan {
                 return Ok(Some(chunk));
             }
         }
-        match methods {
+        match checked {
             Err(why) => chunk.add(why),
             Ok(checked) if is_whole => {
                 chunk.data = first.bytes;

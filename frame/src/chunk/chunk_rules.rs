@@ -3,7 +3,7 @@
 #[cfg(feature = "decompress")]
 use b2nd_chunk::ErrorKind;
 use b2nd_chunk::internals::{MAX_BLOCKSIZE, typesize_byte};
-use b2nd_chunk::{CheckedHeader, ChunkHeader, Filter, SpecialValue};
+use b2nd_chunk::{ChunkHeader, Filter, SpecialValue};
 
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::code::FindingCode;
@@ -171,27 +171,6 @@ fn check_body(header: &ChunkHeader) -> Result<(), String> {
         // For the other special values (zeros, NaN, uninitialized), writers store no chunk, but only set an entry of
         // the chunk index.
         Some(special) => Err(format!("is stored, but has no data: it is of the kind {}", special.name())),
-    }
-}
-
-/// Refuses a chunk that this build cannot decompress, even if the chunk is well-formed. A build without
-/// the feature `decompress` refuses all, so it must be asked only about a chunk with a table of blocks.
-pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, String> {
-    if cfg!(not(feature = "decompress")) {
-        return Err("is compressed; build with the feature `decompress`".into());
-    }
-    rule(header.checked())
-}
-
-/// Refuses a chunk that no reader can decompress, because its codec or one of its filters has an unknown number. A
-/// chunk without a table of blocks is never refused, because it needs no decompressor. A number of 160 or more is never
-/// unknown: it stands for a user-defined codec or filter.
-pub(crate) fn check_known_methods(header: &ChunkHeader) -> Result<(), String> {
-    let codec = header.unknown_codec().map(|codec| format!("codec {codec}"));
-    let filter = || header.filters().iter().find(|filter| filter.is_unknown()).map(ToString::to_string);
-    match codec.or_else(filter).filter(|_| header.has_table()) {
-        Some(unknown) => Err(format!("{unknown} belongs neither to C-Blosc2 nor to a plugin")),
-        None => Ok(()),
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use b2nd_chunk::ChunkHeader;
 #[cfg(feature = "decompress")]
-use b2nd_chunk::{ErrorKind, decompress_to_vec};
+use b2nd_chunk::decompress_to_vec;
+use b2nd_chunk::{CheckedHeader, ChunkHeader, ErrorKind};
 
 #[cfg(feature = "decompress")]
 use crate::error::Error;
@@ -45,39 +45,58 @@ pub(crate) fn max_data(stored: usize) -> usize {
     usize::try_from(expansion_limit(stored as u64)).unwrap_or(usize::MAX)
 }
 
-/// Why data could not be decompressed.
+/// Why a chunk could not be decompressed. The text completes the sentence "the chunk …". Unless the chunk is damaged,
+/// another program may be able to decompress it.
 pub(crate) enum NotDecompressed {
     Damaged(String),
-    /// The data may be undamaged. It exceeds a limit or the memory, or this build cannot decompress it.
-    NotTried(String),
+    /// This build does not support the codec or a filter.
+    Unsupported(String),
+    /// The data exceeds a limit or the memory.
+    TooLarge(String),
 }
 
 impl NotDecompressed {
-    /// The reason in an error of a decompressor. `why` is its text.
-    #[cfg(feature = "decompress")]
-    pub(crate) fn new(error: b2nd_chunk::Error, why: String) -> Self {
-        if error.kind() == ErrorKind::NoMemory { Self::NotTried(why) } else { Self::Damaged(why) }
+    /// The reason in an error of a decompressor.
+    pub(crate) fn new(error: b2nd_chunk::Error) -> Self {
+        let why = error.message().to_string();
+        match error.kind() {
+            ErrorKind::NoMemory => Self::TooLarge(why),
+            ErrorKind::Unsupported => Self::Unsupported(why),
+            _ => Self::Damaged(why),
+        }
     }
 
-    /// The reason, whether the data is damaged or not.
-    pub(crate) fn into_why(self) -> String {
-        match self {
-            Self::Damaged(why) | Self::NotTried(why) => why,
-        }
+    #[cfg(not(feature = "decompress"))]
+    fn without_feature() -> Self {
+        Self::Unsupported("is compressed; build with the feature `decompress`".into())
     }
 }
 
-/// Returns the value of a vlmetalayer from its chunk, decompressed.
+/// Refuses a chunk that this build cannot decompress. The chunk must have a table of blocks, because only such a chunk
+/// needs a decompressor.
+pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, NotDecompressed> {
+    let checked = header.checked().map_err(NotDecompressed::new);
+    #[cfg(not(feature = "decompress"))]
+    if !matches!(checked, Err(NotDecompressed::Damaged(_))) {
+        return Err(NotDecompressed::without_feature());
+    }
+    checked
+}
+
+/// Returns the value of a vlmetalayer from its chunk, decompressed. The table of blocks must be valid.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, NotDecompressed> {
     // An uncompressed value takes no more memory than its stored bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));
     }
+    if header.has_table() {
+        check_support(&header)?;
+    }
     let longest = longest_value(chunk);
     if header.nbytes() > longest {
         let (nbytes, len) = (header.nbytes(), chunk.len());
-        return Err(NotDecompressed::NotTried(format!(
-            "the value has {nbytes} bytes, but a chunk of {len} bytes may expand to at most {longest}"
+        return Err(NotDecompressed::TooLarge(format!(
+            "has a value of {nbytes} bytes in {len} stored bytes, but at most {longest} are decompressed"
         )));
     }
     decompressed(header, chunk).map(Cow::Owned)
@@ -88,6 +107,14 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
 pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
     bytemuck::allocation::try_zeroed_vec(length)
         .map_err(|()| Error::too_large(format_args!("there is no memory for {length} bytes")))
+}
+
+/// `length` zero bytes for the data of a chunk.
+#[cfg(feature = "decompress")]
+pub(crate) fn buffer(length: usize) -> Result<Vec<u8>, NotDecompressed> {
+    zeroed(length).map_err(|_| {
+        NotDecompressed::TooLarge(format!("needs {length} bytes of memory, which the system does not have"))
+    })
 }
 
 /// Returns `nbytes` bytes in which `value` is repeated.
@@ -110,11 +137,10 @@ pub(crate) fn longest_value(chunk: &[u8]) -> usize {
 /// Decompresses a whole chunk. The caller must have compared its decompressed size with a limit.
 #[cfg(feature = "decompress")]
 fn decompressed(header: ChunkHeader, chunk: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
-    decompress_to_vec(chunk, header.nbytes()).map_err(|error| NotDecompressed::new(error, error.to_string()))
+    decompress_to_vec(chunk, header.nbytes()).map_err(NotDecompressed::new)
 }
 
 #[cfg(not(feature = "decompress"))]
 fn decompressed(_: ChunkHeader, _: &[u8]) -> Result<Vec<u8>, NotDecompressed> {
-    let why = "the value is compressed; build with the feature `decompress` to read it";
-    Err(NotDecompressed::NotTried(why.into()))
+    Err(NotDecompressed::without_feature())
 }

@@ -28,7 +28,7 @@ pub(crate) fn all<R: ReadAt>(
     let receive = &mut until_break(&mut receive);
     let end = frame.header().frame_len;
     let codec = frame.header().codec;
-    let mut chunks = Chunks::open(frame)?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     let mut result = Ok(());
     while let Some(entry) = chunks.next() {
         match entry.and_then(|entry| Ok((entry, bytes_shown(&mut chunks, &entry)?))) {
@@ -46,7 +46,7 @@ pub(crate) fn all<R: ReadAt>(
     }
     // The index is read a second time, because keeping its entries from the first time would take memory for each
     // chunk.
-    let mut chunks = Chunks::open(frame)?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     let Some(index) = chunks.index() else { return result };
     let (start, header) = (index.start(), *index.header());
     let bytes = chunks.frame.read_range(start, length_shown(index.bytes()) as u64)?;
@@ -85,7 +85,7 @@ pub(crate) fn one<R: ReadAt>(
     mut receive: impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let (end, codec) = (frame.header().frame_len, frame.header().codec);
-    let mut chunks = Chunks::open(frame)?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     let Some(entry) = chunks.get(number)? else {
         let count = counted(chunks.len(), "chunk");
         return Err(Error::invalid_input(format_args!("there is no chunk {number}: the frame has {count}")));
@@ -213,8 +213,8 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
     counted(header.cbytes() - header.header_len(), "byte")
 }
 
-/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its header
-/// names none, of the frame.
+/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its
+/// header names none, of the frame.
 fn form(header: &ChunkHeader, codec: Option<Codec>) -> String {
     match (header.special(), codec) {
         (Some(value), _) => value.name().into(),

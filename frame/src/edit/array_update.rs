@@ -58,14 +58,14 @@ const MIN_HOLES: u64 = 1 << 16;
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
 /// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
-/// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index and
-/// trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
-/// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the old
-/// array. In four cases, a commit instead writes a new file, which replaces the old file:
+/// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index
+/// and trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
+/// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the
+/// old array. In four cases, a commit instead writes a new file, which replaces the old file:
 ///
 /// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
-/// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's metalayer, which
-///   the new header does not have.
+/// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's
+///   metalayer, which the new header does not have.
 /// - The array's metalayer is not within the first 4 KiB of the file.
 /// - The array is empty before or after the commit.
 ///
@@ -74,14 +74,14 @@ const MIN_HOLES: u64 = 1 << 16;
 /// # Several processes
 ///
 /// The file is locked until the `ArrayUpdate` is dropped, so the writers of this crate exclude each other, in all
-/// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the lock of that file is held too. **C-Blosc2 and
-/// python-blosc2 lock only if they are asked to.** A program that changes the frame without that lock at the same time can
-/// damage it; a commit notices most such changes before it writes the header, and fails with
-/// [`Changing`](crate::ErrorKind::Changing).
+/// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the
+/// lock of that file is held too. **C-Blosc2 and python-blosc2 lock only if they are asked to.** A program that changes
+/// the frame without that lock at the same time can damage it; a commit notices most such changes before it writes the
+/// header, and fails with [`Changing`](crate::ErrorKind::Changing).
 ///
-/// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a contiguous
-/// frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for the old file
-/// of a replaced chunk until it opens the array again.
+/// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a
+/// contiguous frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for
+/// the old file of a replaced chunk until it opens the array again.
 ///
 /// # Indexes of python-blosc2
 ///
@@ -95,8 +95,8 @@ const MIN_HOLES: u64 = 1 << 16;
 /// # Compression and memory
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
-/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks are in memory, compressed; at most 64 MiB of
-/// them, or one chunk, are decompressed.
+/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks are in memory, compressed; at most 64 MiB
+/// of them, or one chunk, are decompressed.
 ///
 /// ```
 /// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
@@ -249,8 +249,8 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
     /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
-    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also if
-    /// this crate cannot apply the codec or a filter. After an error, nothing is changed.
+    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
+    /// if this crate cannot apply the codec or a filter. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -308,9 +308,7 @@ impl ArrayUpdate {
         });
         let ndim = shape.len();
         let Some(length) = shape.get_mut(axis) else {
-            return Err(Error::invalid_input(format_args!(
-                "axis is {axis}, but the array has {ndim} dimensions"
-            )));
+            return Err(no_axis(axis, ndim));
         };
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
@@ -436,8 +434,8 @@ impl ArrayUpdate {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There is one exception: if the write of the header fails, which is the last step, then the header may be
-    /// the old one or the new one.
+    /// repeated. There is one exception: if the write of the header fails, which is the last step, then the header may
+    /// be the old one or the new one.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -579,7 +577,7 @@ impl ArrayUpdate {
         let new = Destination::taken(&self.path)?.begin(false)?;
         let kept = self.kept();
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let mut chunks = Chunks::open(&frame)?;
+        let mut chunks = Chunks::open_or_changing(&frame)?;
         for (&origin, &number) in &kept {
             let Some(entry) = chunks.get(origin)? else { continue };
             match chunks.compressed(&entry)? {
@@ -597,18 +595,18 @@ impl ArrayUpdate {
         Commit { path: &self.path, frame: &self.frame, state: &self.state, lock: &mut self.lock }
     }
 
-    /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so that
-    /// they get new files. Returns whether there were any.
-    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if the
-    // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some of
-    // their file numbers may be too high.
+    /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so
+    /// that they get new files. Returns whether there were any.
+    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if
+    // the number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total,
+    // some of their file numbers may be too high.
     fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
         let too_high: Vec<_> = old
             .files()
             .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
             .map(|(number, _)| number)
             .collect();
-        let mut chunks = Chunks::open(frame)?;
+        let mut chunks = Chunks::open_or_changing(frame)?;
         for &number in &too_high {
             let origin = place(&self.origins, number).unwrap_or(NEW);
             let entry = chunks.get(origin)?;
@@ -657,8 +655,8 @@ impl ArrayUpdate {
             let new = writer.finish()?;
             self.commit().by_rename(frame, new, &header)
         });
-        // The index does not refer to the new files of this commit. But if another program is changing the frame, or has
-        // changed it, one of them can be its own by now.
+        // The index does not refer to the new files of this commit. But if another program is changing the frame, or
+        // has changed it, one of them can be its own by now.
         let committed = committed.inspect_err(|_| {
             if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
                 remove(&files);
@@ -713,4 +711,11 @@ fn place(origins: &[u64], number: u64) -> Option<u64> {
 
 fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
+}
+
+/// The error for a dimension that an array of `ndim` dimensions does not have.
+pub(super) fn no_axis(axis: usize, ndim: usize) -> Error {
+    Error::invalid_input(format_args!(
+        "axis is {axis}, but must be less than {ndim}, the number of dimensions"
+    ))
 }

@@ -35,9 +35,9 @@ use crate::source::{ReadAt, read_up_to};
 /// python-blosc2 may have computed indexes from the items, which a new shape or dtype makes wrong. Then the edit first
 /// writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header makes the
 /// change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so python-blosc2 does
-/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot be
-/// read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a new
-/// `chunks.b2frame` replaces the old one.
+/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot
+/// be read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a
+/// new `chunks.b2frame` replaces the old one.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -202,7 +202,7 @@ impl<'f, R> Edit<'f, R> {
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.frame.header().nchunks() {
             // `chunks` fails if the chunk index and the header disagree on the number of chunks.
-            Chunks::open(&open_frame(path)?)?;
+            Chunks::open_or_changing(&open_frame(path)?)?;
         }
         Ok(())
     }
@@ -228,13 +228,13 @@ impl<'f, R> Edit<'f, R> {
 impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
-    /// The file is locked during the change, so that writers of this crate exclude each other. C-Blosc2 instead creates a
-    /// `.b2lock` file if its locking is on. If the frame has this file, its exclusive lock is held too, and the counter in
-    /// it is raised, so that other processes read the header again. If another process holds one of the locks for longer
-    /// than the [`patience`](Self::patience), the result is an error.
+    /// The file is locked during the change, so that writers of this crate exclude each other. C-Blosc2 instead creates
+    /// a `.b2lock` file if its locking is on. If the frame has this file, its exclusive lock is held too, and the
+    /// counter in it is raised, so that other processes read the header again. If another process holds one of the
+    /// locks for longer than the [`patience`](Self::patience), the result is an error.
     ///
-    /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can overwrite
-    /// the new header with the old one.**
+    /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can
+    /// overwrite the new header with the old one.**
     ///
     /// A process that reads the header during the write may see half of the change. This can happen with any writer,
     /// and [`open_stable`](Frame::open_stable) avoids it.
@@ -324,8 +324,8 @@ impl<R> Frame<R> {
         Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
     }
 
-    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a commit
-    /// that was killed may follow the frame. Returns whether they do.
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a
+    /// commit that was killed may follow the frame. Returns whether they do.
     pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;

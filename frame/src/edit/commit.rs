@@ -81,8 +81,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Renames a new file to the path of the old one, whose attributes it gets. `old` is dropped before that, because some
-    /// systems do not replace an open file.
+    /// Renames a new file to the path of the old one, whose attributes it gets. `old` is dropped before that, because
+    /// some systems do not replace an open file.
     pub(crate) fn by_rename<R>(
         self,
         old: Frame<R>,
@@ -102,8 +102,8 @@ impl Commit<'_> {
     }
 }
 
-/// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the whole
-/// file.
+/// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the
+/// whole file.
 fn remove_killed_commit(frame: &Frame<()>, path: &Path, file: &File) -> Result<(), Error> {
     if frame.check_whole(path)? {
         file.set_len(frame.header().frame_len).map_err(|error| Error::io("write", path, error))?;

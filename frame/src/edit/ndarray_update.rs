@@ -5,7 +5,7 @@ use core::ops::Range;
 use ndarray::{ArrayView, Dimension};
 
 use crate::chunk::expansion::zeroed;
-use crate::edit::array_update::ArrayUpdate;
+use crate::edit::array_update::{ArrayUpdate, no_axis};
 use crate::error::Error;
 use crate::slice::item::Item;
 use crate::write::whole_array::{check_shape, copy_items};
@@ -44,23 +44,32 @@ impl ArrayUpdate {
 
     /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions.
     ///
+    /// The chunk shape does not change. In a file that [`write_array`](crate::write_array()) made of a single row, each
+    /// appended row is a chunk of its own. So make the file with chunks for the array as it will be, as in the example.
+    ///
     /// # Errors
     ///
     /// The errors of [`append`](Self::append). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shapes differ in
     /// a dimension other than `axis`, or if items of the dtype cannot be read as `T` (see [`Item`]).
     ///
     /// ```
-    /// use b2nd_frame::{Array, ArrayUpdate, write_array};
-    /// use ndarray::array;
+    /// use b2nd_frame::b2nd_serde::Meta;
+    /// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
+    /// use ndarray::{Array2, array};
     ///
     /// # let folder = tempfile::tempdir()?;
     /// # let path = folder.path().join("log.b2nd");
-    /// write_array(&path, array![[1.0, 2.0]].view())?;
+    /// // A new array whose rows will be appended. Its chunks have about 4 MiB, because it has no rows yet.
+    /// let meta = Meta::with_default_shapes(&[0, 2], 8, "<f8")?;
+    /// FrameBuilder::new(meta).write_array(&path, Array2::<f64>::zeros((0, 2)).view())?;
+    ///
     /// let mut log = ArrayUpdate::open(&path)?;
+    /// log.append_array(0, array![[1.0, 2.0]].view())?;
     /// log.append_array(0, array![[3.0, 4.0], [5.0, 6.0]].view())?;
     /// log.flush()?;
-    /// let all = Array::open(&path)?.slice(&[0..3, 0..2]).read_array::<f64>()?;
-    /// assert_eq!(all, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn());
+    /// let log = Array::open(&path)?;
+    /// assert_eq!(log.whole().read_array::<f64>()?, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn());
+    /// assert_eq!(log.meta().expect("an array").chunkshape(), [262_144, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]
@@ -70,13 +79,22 @@ impl ArrayUpdate {
         array: ArrayView<'_, T, D>,
     ) -> Result<(), Error> {
         let (shape, found) = (self.meta().shape(), array.shape());
+        if axis >= shape.len() {
+            return Err(no_axis(axis, shape.len()));
+        }
         let mut pairs = shape.iter().zip(found).enumerate();
         let is_same = |(dimension, (&length, &found)): (usize, (&i64, &usize))| {
             dimension == axis || length.unsigned_abs() == found as u64
         };
         if shape.len() != found.len() || !pairs.all(is_same) {
+            let length = |(dimension, length): (usize, &i64)| {
+                if dimension == axis { "n".into() } else { length.to_string() }
+            };
+            let expected: Vec<_> = shape.iter().enumerate().map(length).collect();
             return Err(Error::invalid_input(format_args!(
-                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}"
+                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}: its \
+                 shape must be [{}]",
+                expected.join(", ")
             )));
         }
         let items = self.bytes_of(&array)?;

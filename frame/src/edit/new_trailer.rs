@@ -22,8 +22,8 @@ use crate::read::open::open_frame;
 use crate::trailer::derived_layers::outdated;
 use crate::write::destination::Destination;
 
-/// Whether the items of an array change with its metalayer, because the shape or the dtype is another one. The same dtype
-/// can have two texts.
+/// Whether the items of an array change with its metalayer, because the shape or the dtype is another one. The same
+/// dtype can have two texts.
 pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
     let dtype = |meta: &Meta| meta.dtype().and_then(|text| text.parse::<Dtype>().ok());
     let is_same = before.dtype() == after.dtype()

@@ -17,8 +17,8 @@ pub(super) struct OldChunks {
     pub(super) kept: Vec<(u64, EntryValue)>,
     /// The stored size of the unchanged chunks.
     pub(super) kept_nbytes: u64,
-    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk, from the end of
-    /// the header, or, in a sparse frame, the number of its file.
+    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk, from the end
+    /// of the header, or, in a sparse frame, the number of its file.
     pub(super) gone: Vec<(u64, u64)>,
     /// The bytes between the chunks of a contiguous frame.
     pub(super) hole_nbytes: u64,
@@ -27,8 +27,8 @@ pub(super) struct OldChunks {
 }
 
 impl OldChunks {
-    /// Reads the entries of the chunks in the file, and as many of their headers as are needed. `kept` turns the old number
-    /// of each unchanged chunk into its new number.
+    /// Reads the entries of the chunks in the file, and as many of their headers as are needed. `kept` turns the old
+    /// number of each unchanged chunk into its new number.
     ///
     /// The frame must not have [too many chunks](check_count).
     pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
@@ -48,7 +48,7 @@ impl OldChunks {
             last_record: record.as_ref().map(|_| chunks_len),
         };
         let mut spans = Vec::new();
-        let mut chunks = Chunks::open(frame)?;
+        let mut chunks = Chunks::open_or_changing(frame)?;
         while let Some(entry) = chunks.next().transpose()? {
             let value = entry_value(&entry, header_len)?;
             let new = kept(entry.number);
@@ -122,8 +122,8 @@ impl OldChunks {
     }
 }
 
-/// Refuses a number of chunks for which a commit would need too much memory: a file of a few bytes can claim 268 million
-/// special chunks.
+/// Refuses a number of chunks for which a commit would need too much memory: a file of a few bytes can claim 268
+/// million special chunks.
 pub(super) fn check_count(nchunks: u64, frame_len: u64) -> Result<(), Error> {
     if nchunks.saturating_mul(ENTRY_LEN as u64) <= expansion_limit(frame_len) {
         return Ok(());

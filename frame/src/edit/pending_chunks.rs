@@ -176,8 +176,8 @@ impl PendingChunks {
     }
 }
 
-/// A compressor that is made when items are changed. The codec or filters of the array may be unsupported, which matters
-/// only to them: a vlmetalayer has its own codec.
+/// A compressor that is made when items are changed. The codec or filters of the array may be unsupported, which
+/// matters only to them: a vlmetalayer has its own codec.
 pub(super) struct LazyCompressor {
     params: CParams,
     compressor: Option<Compressor>,

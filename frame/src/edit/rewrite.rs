@@ -34,8 +34,8 @@ use crate::source::ReadAt;
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
 /// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
-/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if the
-/// shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
+/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if
+/// the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
 /// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
 /// need the feature `decompress`, they are removed. A rewrite to another path leaves them out. Array data is not
@@ -67,14 +67,14 @@ use crate::source::ReadAt;
 ///
 /// # Locks
 ///
-/// A rewrite in place locks the file, so that writers of this crate exclude each other. If the frame has a `.b2lock` file
-/// of C-Blosc2, a rewrite in place also holds the exclusive lock of that file, and a rewrite to another path the shared
-/// lock. If another process holds one of the locks for longer than the [`patience`](Self::patience), the result is an
-/// error.
+/// A rewrite in place locks the file, so that writers of this crate exclude each other. If the frame has a `.b2lock`
+/// file of C-Blosc2, a rewrite in place also holds the exclusive lock of that file, and a rewrite to another path the
+/// shared lock. If another process holds one of the locks for longer than the [`patience`](Self::patience), the result
+/// is an error.
 ///
-/// **Without a `.b2lock`, a writer of C-Blosc2 that has the old file open does not notice the new file. Its later writes
-/// may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because it still uses the
-/// old header.**
+/// **Without a `.b2lock`, a writer of C-Blosc2 that has the old file open does not notice the new file. Its later
+/// writes may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because it
+/// still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -252,8 +252,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
-    ///   without an array can only be converted to the other frame type, or get rid of holes. Also if the shape or dtype changes in place,
-    ///   and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
+    ///   without an array can only be converted to the other frame type, or get rid of holes. Also if the shape or
+    ///   dtype changes in place, and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

@@ -5,7 +5,7 @@ use std::path::{Component, Path, absolute};
 use crate::error::Error;
 use crate::find::store::{Store, is_table};
 use crate::read::open::open_frame;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::trailer::derived_layers::derived_from_columns;
 use crate::write::destination::real;
 
@@ -26,7 +26,7 @@ pub(crate) fn refuse_column(path: &Path) -> Result<(), Error> {
         if !part.is_some_and(is_part) || !table.is_file() {
             continue;
         }
-        let trailer = trailer(&open_frame(&table)?)?;
+        let trailer = trailer_or_changing(&open_frame(&table)?)?;
         if let Some(derived) = derived_from_columns(&trailer).filter(|_| is_table(&trailer)) {
             return Err(Error::unsupported(format_args!(
                 "the items belong to a table, whose {derived} are computed from them; only python-blosc2 can change both"

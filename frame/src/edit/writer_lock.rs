@@ -1,9 +1,9 @@
 //! The locks of a writer: the file with the header, and the lock file of C-Blosc2 if there is one.
 //!
-//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Two writers of this crate exclude each
-//! other by the file with the header, which every frame has. On Unix they lock it with `flock`. On Windows a lock of the
-//! file would keep other programs from reading it, so there the open handle excludes the others: it does not share the
-//! right to write.
+//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Two writers of this crate exclude
+//! each other by the file with the header, which every frame has. On Unix they lock it with `flock`. On Windows a lock
+//! of the file would keep other programs from reading it, so there the open handle excludes the others: it does not
+//! share the right to write.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,8 +28,8 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// Takes the locks of a frame, whose header is in the file `path`. While another writer holds one of them, waits for
-    /// it, for at most `patience` in all.
+    /// Takes the locks of a frame, whose header is in the file `path`. While another writer holds one of them, waits
+    /// for it, for at most `patience` in all.
     ///
     /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
     pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {

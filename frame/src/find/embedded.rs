@@ -4,14 +4,14 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
 use crate::finding::Escaped;
 use crate::header::frame::Frame;
+use crate::opened_file::FileVersion;
 use crate::read::chunks::Chunks;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::source::ReadAt;
 use crate::trailer::embed_list::EmbedPlace;
 
@@ -60,7 +60,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
     ///
     /// The errors of [`Frame::trailer`], and [`Unsupported`](crate::ErrorKind::Unsupported) if two frames share bytes.
     pub fn new(store: Frame<R>) -> Result<Self, Error> {
-        let places = trailer(&store)?.embed_map().unwrap_or_default();
+        let places = trailer_or_changing(&store)?.embed_map().unwrap_or_default();
         let left = Some(expansion_limit(store.header().frame_len));
         let data = Mutex::new(StoreData { chunk: None, left });
         let frames = Self { store, places, selected: 0..0, data };
@@ -130,7 +130,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         let chunksize = u64::try_from(store.header().chunksize).ok().filter(|&size| size > 0);
         let chunksize =
             chunksize.ok_or_else(|| Error::unsupported("the chunks of the store differ in size"))?;
-        let mut chunks = Chunks::open(store)?;
+        let mut chunks = Chunks::open_or_changing(store)?;
         let mut filled = 0;
         let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -176,7 +176,7 @@ impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {
         Ok(self.selected.end - self.selected.start)
     }
 
-    fn modified(&self) -> Option<SystemTime> {
-        self.store.reader().modified()
+    fn version(&self) -> Option<FileVersion> {
+        self.store.reader().version()
     }
 }

@@ -5,13 +5,13 @@ use core::ops::Range;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use crate::error::Error;
 #[cfg(feature = "decompress")]
 use crate::find::embedded::EmbeddedFrames;
 use crate::find::zip::{MemberContent, zip_member};
 use crate::header::frame::Frame;
+use crate::opened_file::FileVersion;
 use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
 
@@ -43,8 +43,8 @@ impl ReadAt for MemberSource {
         self.0.size()
     }
 
-    fn modified(&self) -> Option<SystemTime> {
-        self.0.modified()
+    fn version(&self) -> Option<FileVersion> {
+        self.0.version()
     }
 
     fn bytes_per_round_trip(&self) -> u64 {

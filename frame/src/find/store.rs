@@ -24,7 +24,7 @@ use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::header::section::{map_value, values_of};
 use crate::read::open::{is_sparse_frame, not_a_file, open_at_once, open_frame};
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 #[cfg(feature = "decompress")]
 use crate::slice::array::Array;
 use crate::source::ReadAt;
@@ -103,7 +103,8 @@ impl Store {
             && frame.kind().is_store()
         {
             let (container, kind) = (Container::Alone(path.into()), frame.kind());
-            return Self::new(container, kind, Some(&trailer(&frame)?), &[], |_| Ok(None)).map(Some);
+            return Self::new(container, kind, Some(&trailer_or_changing(&frame)?), &[], |_| Ok(None))
+                .map(Some);
         }
         Self::read_zip(open_at_once(path).map_err(|error| Error::io("read", path, error))?, path)
     }
@@ -115,9 +116,10 @@ impl Store {
         let embed = open_frame(&path.join(Store::FILE))?;
         let Some(kind) = store_kind(path, &embed) else { return Ok(None) };
         let names = files(path).map_err(|error| Error::io("read", path, error))?;
-        let trailer_of =
-            |name: &str| unless_damaged(open_frame(&path.join(name)).and_then(|frame| trailer(&frame)));
-        let trailer = unless_damaged(trailer(&embed))?;
+        let trailer_of = |name: &str| {
+            unless_damaged(open_frame(&path.join(name)).and_then(|frame| trailer_or_changing(&frame)))
+        };
+        let trailer = unless_damaged(trailer_or_changing(&embed))?;
         Self::new(Container::Folder(path.into()), kind, trailer.as_ref(), &names, trailer_of).map(Some)
     }
 
@@ -150,7 +152,7 @@ impl Store {
         let Some(kind) = store_kind(name.as_ref(), embed) else { return Ok(None) };
         let names: Vec<String> = members.iter().map(|member| member.name().into()).collect();
         let trailer_of = |name: &str| match frame(name) {
-            Some(frame) => unless_damaged(trailer(&frame.clone().map_reader(|()| &reader))),
+            Some(frame) => unless_damaged(trailer_or_changing(&frame.clone().map_reader(|()| &reader))),
             None => Ok(None),
         };
         let trailer = trailer_of(Store::FILE)?;
@@ -265,7 +267,7 @@ impl Store {
     /// ```
     pub fn attributes(&self, key: &str) -> Result<Option<Trailer>, Error> {
         let key = format!("{}/{ATTRIBUTES}", key.trim_end_matches('/'));
-        self.find(&key)?.map(|frame| trailer(&frame)).transpose()
+        self.find(&key)?.map(|frame| trailer_or_changing(&frame)).transpose()
     }
 
     fn find(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {

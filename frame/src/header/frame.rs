@@ -4,16 +4,13 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::chunk_file::sparse_folder;
-use crate::code::FindingCode;
 use crate::error::Error;
-use crate::finding::{Finding, Place};
+use crate::finding::Finding;
 use crate::header::array_header::ArrayHeader;
-use crate::header::frame_header::{self, Header, Start};
-use crate::header::section::{Section, SectionRules, SharedBytes};
-use crate::messagepack::cursor::{Cursor, Part};
+use crate::header::frame_header::Header;
+use crate::header::section::{Section, SharedBytes};
 use crate::opened_file::OpenedFile;
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
@@ -42,19 +39,6 @@ pub struct Frame<R = File> {
     /// The opening of the file at `path`.
     pub(crate) opened: Option<OpenedFile>,
     pub(crate) reader: R,
-}
-
-/// Reads the header from the first bytes of a frame.
-pub(crate) fn parse(prefix: &[u8]) -> Result<Frame<()>, Error> {
-    let start = Start::parse(prefix)?;
-    let bytes = prefix.get(..start.header_len).ok_or_else(|| Error::incomplete(start.header_len))?;
-    let header = frame_header::parse(bytes, start).map_err(Error::malformed)?;
-    let bytes = Arc::new(bytes.to_vec());
-    let cursor =
-        Cursor::new(&bytes, Part { place: Place::Metalayers, start: 0, code: FindingCode::DamagedHeader });
-    let mut cursor = cursor.at(header.generation.head_len());
-    let section = Section::parse(&mut cursor, &bytes, &SectionRules::HEADER).map_err(Error::malformed)?;
-    Ok(Frame { header, bytes, section, offset: 0, path: None, by_directory: false, opened: None, reader: () })
 }
 
 impl<R> Frame<R> {

@@ -7,11 +7,10 @@ use b2nd_chunk::Decompressor;
 use b2nd_chunk::internals;
 use b2nd_chunk::{CheckedHeader, ChunkHeader, SpecialValue};
 
-use crate::chunk::chunk_rules::{check_support, rule};
 use crate::chunk::entry::{ChunkEntry, ENTRY_LEN, index_start};
 #[cfg(feature = "decompress")]
-use crate::chunk::expansion::zeroed;
-use crate::chunk::expansion::{NotDecompressed, max_data};
+use crate::chunk::expansion::buffer;
+use crate::chunk::expansion::{NotDecompressed, check_support, max_data};
 use crate::code::FindingCode;
 use crate::error::Error;
 use crate::finding::{Finding, Place};
@@ -186,10 +185,8 @@ impl Index {
         let length = usize::try_from(length).unwrap_or_default();
         let longest = header.longest_block(length) as u64;
         let block = read(self.start.saturating_add(start), longest.min(left))?;
-        decompressed_block(header, number, &block, length).map_err(|why| match why {
-            NotDecompressed::Damaged(why) => damaged(self.start, &why).into(),
-            NotDecompressed::NotTried(why) => Error::too_large(unread(&why)).into(),
-        })
+        decompressed_block(header, number, &block, length)
+            .map_err(|why| not_decompressed(self.start, why).into())
     }
 }
 
@@ -200,21 +197,30 @@ fn decompressed_block(
     block: &[u8],
     length: usize,
 ) -> Result<Vec<u8>, NotDecompressed> {
-    let mut data = zeroed(length).map_err(|error| NotDecompressed::NotTried(error.to_string()))?;
+    let mut data = buffer(length)?;
     let number = usize::try_from(number).unwrap_or(usize::MAX);
     let result = Decompressor::new().decompress_block_bytes(header, number, block, &mut data);
-    result.map(|_| data).map_err(|error| NotDecompressed::new(error, format!("it {}", error.message())))
+    result.map(|_| data).map_err(NotDecompressed::new)
 }
 
 #[cfg(not(feature = "decompress"))]
 fn decompressed_block(_: &CheckedHeader, _: u64, _: &[u8], _: usize) -> Result<Vec<u8>, NotDecompressed> {
     // Never called, because `check_blocks` refuses a compressed index in a build without `decompress`.
-    Err(NotDecompressed::NotTried("it is compressed".into()))
+    Err(NotDecompressed::Unsupported("is compressed".into()))
 }
 
 fn damaged(start: u64, why: &dyn fmt::Display) -> Error {
     let text = unread(why);
     Error::malformed(Finding::new(FindingCode::DamagedIndex, Place::ChunkIndex).at(start).text(text))
+}
+
+/// The error for an index that could not be decompressed.
+fn not_decompressed(start: u64, why: NotDecompressed) -> Error {
+    match why {
+        NotDecompressed::Damaged(why) => damaged(start, &format_args!("it {why}")),
+        NotDecompressed::Unsupported(why) => Error::unsupported(unread(&format_args!("it {why}"))),
+        NotDecompressed::TooLarge(why) => Error::too_large(unread(&format_args!("it {why}"))),
+    }
 }
 
 fn unread(why: &dyn fmt::Display) -> String {
@@ -223,9 +229,8 @@ fn unread(why: &dyn fmt::Display) -> String {
 
 /// Refuses a compressed index that this build cannot read page by page, even if the index is well-formed.
 fn check_blocks(header: &ChunkHeader, start: u64) -> Result<CheckedHeader, Error> {
-    rule(header.check()).map_err(|why| damaged(start, &format_args!("it {why}")))?;
+    let header = check_support(header).map_err(|why| not_decompressed(start, why))?;
     let unread = |why: String| unread(&format_args!("it {why}"));
-    let header = check_support(header).map_err(|why| Error::unsupported(unread(why)))?;
     if header.needs_other_blocks() {
         return Err(Error::unsupported(unread("has blocks that cannot be decompressed one by one".into())));
     }

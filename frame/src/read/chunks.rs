@@ -110,7 +110,7 @@ pub(crate) struct ChunkBytes {
 /// Counts the stored and the special chunks.
 pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
     let mut counts = ChunkCounts::default();
-    let mut chunks = Chunks::open(frame)?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     let (len, is_repeated) = (chunks.len(), chunks.is_repeated());
     while let Some(entry) = chunks.next().transpose()? {
         let count = counts.count_mut(entry.place);
@@ -126,7 +126,7 @@ pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
 /// Counts the bytes between the header and the chunk index that belong to no chunk.
 pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     let mut spans = Vec::new();
-    let mut chunks = Chunks::open(frame)?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
     if chunks.len() == 0 || frame.header().is_sparse() {
         return Ok(0);
@@ -146,7 +146,7 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the chunk index. An error does not tell whether a writer caused it, also not one of the chunks.
+    /// Reads the chunk index. Its errors, and those of the chunks, are not compared with the file.
     pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
         Ok(Chunks::new(self, index))
@@ -220,8 +220,8 @@ impl<'f, R> Chunks<'f, R> {
 }
 
 impl<'f, R: ReadAt> Chunks<'f, R> {
-    /// Reads the chunk index of a frame.
-    pub(crate) fn open(frame: &'f Frame<R>) -> Result<Self, Error> {
+    /// Reads the chunk index of a frame. An error of the index or of a chunk that a writer may have caused is `Changing`.
+    pub(crate) fn open_or_changing(frame: &'f Frame<R>) -> Result<Self, Error> {
         match frame.index() {
             Ok(index) => Ok(Self { is_compared: true, ..Self::new(frame, index) }),
             Err(error) => Err(frame.or_changing(error)),
@@ -302,7 +302,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
 
     /// Reads the header of a stored chunk, without comparing it with the frame. Also returns the room for the chunk
     /// (see [`ChunkBytes`]).
-    fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
+    pub(crate) fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
         let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
         let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         Ok((header, room))

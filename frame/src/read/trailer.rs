@@ -8,13 +8,13 @@ use crate::trailer::frame_trailer::{self, Trailer};
 /// The number of bytes that are read first, enough if it has no long vlmetalayers.
 const TRAILER_READ: usize = 512;
 
-/// Reads the trailer. An error tells whether a writer caused it.
-pub(crate) fn trailer<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
+/// Reads the trailer. An error that a writer may have caused is `Changing`.
+pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
     frame.read_trailer().map_err(|error| frame.or_changing(error))
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the trailer. An error does not tell whether a writer caused it.
+    /// Reads the trailer. An error is not compared with the file.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(TRAILER_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);

@@ -177,8 +177,8 @@ pub enum Restored {
     Trailer,
     /// Lengths, offsets or markers of the trailer.
     TrailerMarkers,
-    /// The dictionary flag in the chunk that stores a vlmetalayer. The text is the name of the vlmetalayer.
-    Vlmetalayer(String),
+    /// A flag in the header of the chunk that stores a vlmetalayer. `why` describes the change.
+    Vlmetalayer(MetalayerNote),
     /// Values in chunk headers. `why` describes the change.
     Chunks(ChunkRange),
 }
@@ -197,13 +197,13 @@ pub struct AssumedOrder {
     pub nchunks: u64,
 }
 
-/// A metalayer or vlmetalayer that is lost, or could not be verified.
+/// A metalayer or vlmetalayer that is lost, could not be verified, or was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MetalayerNote {
     /// The name.
     pub name: String,
-    /// The reason.
+    /// The reason, or the change.
     pub why: String,
 }
 
@@ -235,7 +235,7 @@ impl fmt::Display for Restored {
             Self::ChunkIndex => f.write_str("the chunk index, of one chunk"),
             Self::Trailer => f.write_str("the trailer, which has no vlmetalayers according to the header"),
             Self::TrailerMarkers => f.write_str("lengths, offsets or markers of the trailer"),
-            Self::Vlmetalayer(name) => write!(f, "vlmetalayer {name}: {CLEARED}"),
+            Self::Vlmetalayer(MetalayerNote { name, why }) => write!(f, "vlmetalayer {name}: {why}"),
             Self::Chunks(ChunkRange { first, count: 1, why }) => write!(f, "chunk {first}: {why}"),
             Self::Chunks(ChunkRange { first, count, why }) => {
                 write!(f, "chunks {first} to {}: {why}", first.saturating_add(count - 1))
@@ -294,7 +294,12 @@ impl SalvageReport {
 }
 
 /// The text for a chunk whose dictionary flag was cleared.
-pub(super) const CLEARED: &str = "the dictionary flag is cleared, because the data is not compressed";
+pub(super) const CLEARED_DICTIONARY: &str =
+    "the dictionary flag is cleared, because the data is not compressed";
+
+/// The text for a chunk that had the flag of a lazily loaded chunk.
+pub(super) const CLEARED_LAZY: &str =
+    "the flag of a lazily loaded chunk is cleared, because a chunk in a file is never one";
 
 fn count(ranges: &[ChunkRange]) -> u64 {
     ranges.iter().fold(0, |sum, range| sum.saturating_add(range.count))

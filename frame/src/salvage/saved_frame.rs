@@ -2,13 +2,13 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
 use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
-use crate::chunk::expansion::{NotDecompressed, expansion_limit};
+use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
 use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
@@ -18,7 +18,7 @@ use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::salvage::chunk_runs::{ChunkRun, each};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_scan::HeaderScan;
-use crate::salvage::salvage_report::{CLEARED, ChunkRange, Notes, Restored, add};
+use crate::salvage::salvage_report::{CLEARED_DICTIONARY, CLEARED_LAZY, ChunkRange, Notes, Restored, add};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
@@ -32,9 +32,13 @@ struct SavedChunk {
     bytes: Vec<u8>,
     /// Why the data of the chunk may be wrong, although the chunk is saved.
     doubt: Option<String>,
-    /// Describes the change of the number that was restored in the chunk header.
-    restored: Option<String>,
+    /// Describes each change of the chunk header that repairs damage.
+    restored: Vec<String>,
 }
+
+/// The doubt about a chunk whose header was repaired. Even if the chunk can be decompressed with the repaired header,
+/// some bytes of its data may be damaged.
+const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 
 /// Why a chunk cannot be copied.
 enum ChunkError {
@@ -67,11 +71,24 @@ struct StoredChunk<'s, 'c, R> {
 }
 
 impl<R: ReadAt> StoredChunk<'_, '_, R> {
-    /// Reads and decompresses the chunk. If the chunk is damaged, tries to restore a number in its header.
+    /// Reads and decompresses the chunk. If its header is damaged, tries to repair it.
     fn read(&mut self) -> Result<SavedChunk, ChunkError> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, CHUNK_START_LEN)? else {
             return Err("its file is missing".to_owned().into());
         };
+        // No writer stores this flag, so it is wrong even if the chunk cannot be decompressed here.
+        let is_lazy = clear_lazy(&mut first.bytes);
+        let mut saved = self.read_with(first)?;
+        if is_lazy {
+            saved.restored.insert(0, CLEARED_LAZY.into());
+            saved.doubt.get_or_insert_with(|| DAMAGED_HEADER.into());
+        }
+        Ok(saved)
+    }
+
+    /// Reads and decompresses the chunk as if it began with the bytes `first`. If the chunk is damaged, tries to restore
+    /// a number in its header.
+    fn read_with(&mut self, mut first: ChunkBytes) -> Result<SavedChunk, ChunkError> {
         let verified = if self.scan.wrong_lengths.contains(&self.entry.number) {
             Err("it shares bytes with the next chunk".to_owned().into())
         } else {
@@ -85,7 +102,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         for (bytes, restored, doubt) in self.restored_headers(&first)? {
             match self.verify(&ChunkBytes { bytes, room: first.room }) {
                 Ok(SavedChunk { bytes, doubt: None, .. }) => {
-                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: Some(restored) });
+                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: vec![restored] });
                 }
                 Ok(_) | Err(ChunkError::Damaged(_)) => {}
                 Err(error) => return Err(error),
@@ -115,14 +132,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
-            let checked = chunk_data::check_methods(&header);
+            let checked = check_support(&header);
             match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
                 Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
-                Err(NotDecompressed::NotTried(why)) => doubt = Some(it(why)),
+                Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
+                    doubt = Some(it(why));
+                }
             }
         }
-        Ok(SavedChunk { bytes, doubt, restored: None })
+        Ok(SavedChunk { bytes, doubt, restored: Vec::new() })
     }
 
     /// Returns copies of the chunk's first bytes. In each copy, one number in the header has another value, which may
@@ -141,9 +160,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
             if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                // Even if the chunk can be decompressed with the restored header, some bytes of its data may be
-                // damaged.
-                headers.push((bytes, restored, "its header was damaged, so its data may be too".into()));
+                headers.push((bytes, restored, DAMAGED_HEADER.into()));
             }
         }
         headers.extend(self.restored_filter(&first.bytes));
@@ -375,8 +392,8 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         }
         let notes = &mut *self.notes;
         notes.counts.stored += 1;
-        self.is_damaged |= restored.is_some();
-        for why in restored.into_iter().chain(is_cleared.then(|| CLEARED.into())) {
+        self.is_damaged |= !restored.is_empty();
+        for why in restored.into_iter().chain(is_cleared.then(|| CLEARED_DICTIONARY.into())) {
             add(&mut self.restored, number, 1, why);
         }
         if let Some(why) = scan.doubt_of_place(number).or(doubt) {

@@ -4,7 +4,7 @@ use core::ops::Range;
 use std::collections::BTreeSet;
 
 use b2nd_chunk::ChunkHeader;
-use b2nd_chunk::internals::{clear_false_dictionary, typesize_byte};
+use b2nd_chunk::internals::{clear_false_dictionary, clear_lazy, typesize_byte};
 
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
@@ -23,7 +23,9 @@ use crate::salvage::header_repair::{
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
 use crate::salvage::recorded_holes::{self, end_of_hole};
-use crate::salvage::salvage_report::{AssumedOrder, MetalayerNote, Notes, Restored};
+use crate::salvage::salvage_report::{
+    AssumedOrder, CLEARED_DICTIONARY, CLEARED_LAZY, MetalayerNote, Notes, Restored,
+};
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, Trailer};
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
@@ -125,8 +127,8 @@ fn not_replaced<R: ReadAt>(
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
     /// The number of right entries. An entry of a special chunk is right if it has no bits that do not belong to its
-    /// special value. An entry of a stored chunk is right if it leads to a valid chunk header, and no earlier entry
-    /// leads to the same header.
+    /// special value. An entry of a stored chunk is right if it leads to a chunk header with the right sizes, and no
+    /// earlier entry leads to the same header.
     agreeing: usize,
     nwrong: usize,
     /// The offset where the index ends.
@@ -139,10 +141,9 @@ struct IndexAgreement {
 /// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
 /// if the index cannot be read.
 fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
-    // The rules are less strict than for a valid frame. The filters are not compared, because the filters in the
-    // damaged header may be wrong. Without `itemsize`, the length of the value in a chunk that repeats a value is not
-    // checked: even if this length is wrong, the entry leads to a chunk, so the entry is right.
-    let rules = ChunkRules { filters: None, itemsize: None, ..ChunkRules::new(frame.header(), true) };
+    // Only the sizes are checked. If they are right, the entry leads to a chunk, even if the flags or filters of the
+    // chunk are damaged.
+    let rules = ChunkRules::new(frame.header(), true);
     let mut chunks = frame.open_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
@@ -157,9 +158,11 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
             ChunkPlace::Special(_) => chunks.other_bits(&entry).is_none(),
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 nstored += 1;
-                let is_valid = chunks.valid_header(&entry, &rules).is_ok();
-                let is_new = is_valid && places.insert(value);
-                nrepeated += usize::from(is_valid && !is_new);
+                let header = chunks.unchecked_header(&entry);
+                let has_sizes =
+                    header.is_ok_and(|(header, room)| rules.check_sizes(&header, entry.nbytes, room).is_ok());
+                let is_new = has_sizes && places.insert(value);
+                nrepeated += usize::from(has_sizes && !is_new);
                 is_new
             }
             ChunkPlace::Invalid(_) => false,
@@ -244,14 +247,18 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
         let chunk = if is_named { chunk } else { chunk.and(Err("its name is damaged".into())) };
         let name = Escaped(&String::from_utf8_lossy(&layer.name)).to_string();
         match chunk {
-            Ok(IntactChunk { bytes, is_first, is_cleared, doubt }) => {
+            Ok(IntactChunk { bytes, is_first, cleared, doubt }) => {
                 if !is_first {
                     notes.restore_trailer_markers();
                 }
                 if let Some(why) = doubt {
                     notes.unverified_metalayers.push(MetalayerNote { name: name.clone(), why });
                 }
-                notes.restored.extend(is_cleared.then_some(Restored::Vlmetalayer(name)));
+                notes.restored.extend(
+                    cleared.into_iter().map(|why| {
+                        Restored::Vlmetalayer(MetalayerNote { name: name.clone(), why: why.into() })
+                    }),
+                );
                 kept.push((layer.name, bytes));
             }
             Err(why) => notes.lose_metalayer(name, why),
@@ -265,8 +272,8 @@ struct IntactChunk {
     bytes: Vec<u8>,
     /// Whether it is the first of the possible contents, to which the index of vlmetalayers refers.
     is_first: bool,
-    /// Whether its dictionary flag was cleared.
-    is_cleared: bool,
+    /// For each flag of its header that was cleared, the reason.
+    cleared: Vec<&'static str>,
     /// Why its value could not be verified.
     doubt: Option<String>,
 }
@@ -284,10 +291,15 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
             Some(rest) => {
                 *left = rest;
                 let mut bytes = content.to_vec();
-                let is_cleared = clear_false_dictionary(&mut bytes);
+                let flags = [
+                    (clear_lazy(&mut bytes), CLEARED_LAZY),
+                    (clear_false_dictionary(&mut bytes), CLEARED_DICTIONARY),
+                ];
+                let cleared = flags.into_iter().filter_map(|(is_cleared, why)| is_cleared.then_some(why));
                 match check_chunk(&bytes) {
                     Ok(doubt) => {
-                        return Ok(IntactChunk { bytes, is_first: first.is_none(), is_cleared, doubt });
+                        let (is_first, cleared) = (first.is_none(), cleared.collect());
+                        return Ok(IntactChunk { bytes, is_first, cleared, doubt });
                     }
                     Err(wrong) => format!("its chunk {wrong}"),
                 }
@@ -316,8 +328,10 @@ fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
         Ok(value) => {
             check_value(&value).map(|()| None).map_err(|why| format!("does not hold MessagePack: {why}"))
         }
-        Err(NotDecompressed::NotTried(why)) => Ok(Some(why)),
-        Err(NotDecompressed::Damaged(why)) => Err(format!("cannot be decompressed: {why}")),
+        Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
+            Ok(Some(format!("its chunk {why}")))
+        }
+        Err(NotDecompressed::Damaged(why)) => Err(why),
     }
 }
 

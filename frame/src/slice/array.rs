@@ -2,15 +2,15 @@
 
 use core::fmt;
 use std::fs::File;
+use std::path::{self, Path};
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
 
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
-use crate::opened_file::FileIdentity;
+use crate::opened_file::FileVersion;
 use crate::read::open::open_frame;
-use crate::read::trailer::trailer;
+use crate::read::trailer::trailer_or_changing;
 use crate::slice::shared_array::SharedArray;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::Trailer;
@@ -65,20 +65,21 @@ use crate::trailer::frame_trailer::Trailer;
 /// # If the file changes
 ///
 /// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
-/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. If the file is
-/// replaced by a new one, slices of a contiguous frame go on to read the old file.
+/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. An array that was
+/// opened by its path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on
+/// to read the open file.
+///
+/// An array of another source, such as a memory map, notices changes as far as the source knows its
+/// [`version`](ReadAt::version).
 ///
 /// A program can change items in a way that does not show: in the moment after the array was opened, in a file system
 /// whose times of the last write are too coarse.
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
-    /// When the file was last written, as it was when the array was opened by its path, or else before the first slice.
-    before: OnceLock<Modified>,
+    /// The version of the open file when the array was opened by its path, or else before the first slice.
+    version: OnceLock<Option<FileVersion>>,
 }
-
-/// When a file was last written, and its identity if it is found by its path.
-type Modified = Option<(SystemTime, Option<FileIdentity>)>;
 
 impl Array {
     /// The array that is now at the path; `None` if it has not changed.
@@ -86,15 +87,12 @@ impl Array {
         let frame = &self.frame;
         let path =
             frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
-        let before = self.before();
-        let now = open_frame(path)?;
-        let is_same = now.header_bytes() == frame.header_bytes()
-            && now.reader.modified() == before.map(|(modified, _)| modified)
-            && identity(&now) == identity(frame);
-        if is_same {
+        let folder = path.parent().filter(|_| frame.by_directory);
+        let now = open_frame(folder.unwrap_or(path))?;
+        if now.header_bytes() == frame.header_bytes() && now.reader.version() == self.version() {
             return Ok(None);
         }
-        Self::of_opened(Frame { by_directory: frame.by_directory, ..now }).map(Some)
+        Self::of_opened(now).map(Some)
     }
 }
 
@@ -102,54 +100,48 @@ impl<R> Array<R> {
     pub(crate) fn of_parts(frame: Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         // The header can be half of an old one and half of a new one.
         let shared = SharedArray::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
-        Ok(Self { frame, shared: Arc::new(shared), before: OnceLock::new() })
-    }
-
-    pub(super) fn shared(&self) -> &Arc<SharedArray> {
-        &self.shared
+        // A relative path would lead to another file if the program changed its working directory.
+        let path = frame.path.map(|path| path::absolute(&path).unwrap_or(path));
+        Ok(Self { frame: Frame { path, ..frame }, shared: Arc::new(shared), version: OnceLock::new() })
     }
 }
 
 impl<R: ReadAt> Array<R> {
-    /// Fails if the array in the file is another one than when it was opened.
-    // The header tells nearly all changes. The time of the last write tells those of a chunk that was overwritten in its
-    // place by one of the same length.
-    pub(super) fn check_unchanged(&self) -> Result<(), Error> {
-        let before = self.before();
-        if before.is_none() {
-            return Ok(());
+    /// The version of the open file when the array was opened; `None` if it cannot change.
+    pub(super) fn version(&self) -> Option<FileVersion> {
+        *self.version.get_or_init(|| self.frame.reader.version())
+    }
+
+    /// Fails if the array has not this version any more.
+    // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
+    // overwritten in its place by one of the same length.
+    pub(super) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
+        match version {
+            None => Ok(()),
+            Some(_) if self.version_now() != version => Err(Error::changing(None)),
+            Some(_) => self.frame.check_unchanged(),
         }
-        if self.modified() == before { self.frame.check_unchanged() } else { Err(Error::changing(None)) }
     }
 
     /// Opens the array of a frame that was opened just now.
     pub(crate) fn of_opened(frame: Frame<R>) -> Result<Self, Error> {
         let needs_trailer = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
-        let trailer = if needs_trailer { Some(trailer(&frame)?) } else { None };
+        let trailer = if needs_trailer { Some(trailer_or_changing(&frame)?) } else { None };
         let array = Self::of_parts(frame, trailer.as_ref())?;
-        array.before();
+        array.version();
         Ok(array)
     }
 
-    fn before(&self) -> Modified {
-        *self.before.get_or_init(|| self.modified())
-    }
-
-    /// When the file with the header was last written; `None` if it cannot change.
-    fn modified(&self) -> Modified {
-        // A writer replaces the index of a sparse frame by a new file, but not its chunks. So the file at the path counts.
-        match self.frame.path().filter(|_| self.frame.header().is_sparse()) {
-            Some(path) => {
-                let metadata = path.metadata().ok()?;
-                Some((metadata.modified().ok()?, Some(FileIdentity::of(&metadata))))
-            }
-            None => self.frame.reader.modified().map(|modified| (modified, None)),
+    /// The version of the file at the path or, without such a file, of the open one.
+    fn version_now(&self) -> Option<FileVersion> {
+        let frame = &self.frame;
+        match frame.path().map(Path::metadata) {
+            Some(Ok(metadata)) => Some(FileVersion::from(&metadata)),
+            // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
+            Some(Err(_)) if frame.header().is_sparse() => None,
+            Some(Err(_)) | None => frame.reader.version(),
         }
     }
-}
-
-fn identity(frame: &Frame) -> Option<FileIdentity> {
-    frame.reader.metadata().ok().map(|metadata| FileIdentity::of(&metadata))
 }
 
 impl<R> fmt::Debug for Array<R> {

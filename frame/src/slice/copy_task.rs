@@ -80,7 +80,8 @@ impl CopyTask {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         let stored = bytes.get(0..header.cbytes()).ok_or_else(|| self.misfit())?;
-        let stored = Chunk::parse(stored).map_err(|error| not_decompressed(&self.entry, &error))?;
+        let stored =
+            Chunk::with_header(*header, stored).map_err(|error| not_decompressed(&self.entry, &error))?;
         self.bound(header.nbytes(), header.cbytes(), target)?;
         let mut data = zeroed(header.nbytes())?;
         scratch.longest = scratch.longest.max(header.nbytes());

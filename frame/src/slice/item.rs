@@ -286,7 +286,7 @@ impl<R: ReadAt> Slice<'_, R> {
 
     /// Whether items of type `T` have another byte order than the machine. An error if the dtype does not fit `T`.
     pub(super) fn is_swapped<T: Item>(&self, how: &str) -> Result<bool, Error> {
-        is_swapped::<T>(&self.array.shared().dtype, self.array.item_size(), how)
+        is_swapped::<T>(&self.array.shared.dtype, self.array.item_size(), how)
     }
 
     /// Reads the items as a type that fits the dtype.

@@ -25,6 +25,8 @@ mod chunk_limit;
 
 mod block_groups;
 
+mod index_pages;
+
 mod waves;
 
 mod threads;

@@ -83,7 +83,7 @@ impl<R: ReadAt> Slice<'_, R> {
     /// ```
     pub fn read_as<T: Item>(self) -> Result<ArrayD<T>, Error> {
         // Ignore an invalid dtype here: the call of `read_array` below reports it.
-        let dtype = self.array.shared().dtype.as_ref().ok().and_then(Option::as_ref);
+        let dtype = self.array.shared.dtype.as_ref().ok().and_then(Option::as_ref);
         match dtype.and_then(type_of) {
             Some(source) if T::NARROWER.contains(&source) => {
                 // `read_narrower` never returns `None` here, because it knows all names in `NARROWER`.

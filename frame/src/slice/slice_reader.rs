@@ -99,7 +99,7 @@ impl<'a, R> Slice<'a, R> {
     }
 
     pub(super) fn selection(&self) -> Result<Arc<Selection>, Error> {
-        let array = self.array.shared();
+        let array = &self.array.shared;
         Selection::new(array, self.subscripts.as_deref(), self.steps.as_deref()).map(Arc::new)
     }
 }
@@ -121,7 +121,7 @@ impl<R: ReadAt> Slice<'_, R> {
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
     ///   bytes than the frame, or if two of them are in the same chunk file. Chunks of a contiguous frame that share bytes
     ///   are read as far as they can be decompressed: only a check and a salvage compare the places of all chunks.
-    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed after the array was opened.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced after the array was opened.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
     /// Also the errors of [`chunks`](Frame::chunks).
@@ -141,7 +141,7 @@ impl<R: ReadAt> Slice<'_, R> {
     ) -> Result<(), Error> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
-        array.check_unchanged()?;
+        let version = array.version();
         let limits = WaveLimits::of(frame.reader());
         let mut waves = Waves::new(Arc::clone(selection), limits);
         let filled = in_threads(threads, selection, &target, |receive| {
@@ -152,8 +152,9 @@ impl<R: ReadAt> Slice<'_, R> {
             }
             Ok(())
         });
-        filled.map_err(|error| frame.or_changing(error))?;
-        array.check_unchanged()
+        // Also after an error, because a change of the file can have caused it.
+        array.check_version(version)?;
+        filled.map_err(|error| frame.or_changing(error))
     }
 }
 

@@ -2,13 +2,13 @@
 //! bytes of a wave determine the next wave. This module reads nothing itself: the caller passes in the bytes.
 
 use core::ops::Range;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 
-use crate::chunk::chunk_rules::{check_support, missing, not_a_chunk, rule, unread, wrong, wrong_place};
-use crate::chunk::entry::{ChunkEntry, ChunkPlace, ENTRY_LEN, index_start};
+use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place};
+use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::header::frame_header::cut_short;
@@ -16,12 +16,12 @@ use crate::index::index_reader::Index;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
 use crate::slice::chunk_limit::ChunkLimit;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
+use crate::slice::index_pages::IndexPages;
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
-use crate::slice::shared_array::{CACHE_LEN, ChunkStart, SharedArray};
+use crate::slice::shared_array::{ChunkStart, SharedArray};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
-use crate::spans::next_start;
 
 /// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
 /// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
@@ -79,14 +79,9 @@ pub(super) struct Waves {
     selection: Arc<Selection>,
     limits: WaveLimits,
     chunk_limit: ChunkLimit,
-    /// The bytes of the index that were read for the pages of the next chunks, by their offset in the frame.
-    index_bytes: BTreeMap<u64, Window>,
-    /// The pages of the index with the entries of the next chunks.
-    pages: BTreeMap<u64, Arc<Vec<u8>>>,
-    /// The offsets of the chunks whose entries are in `pages`, in ascending order. They give the length of a chunk
-    /// before its header is read, because a chunk usually ends where the next one begins. If `pages` has the whole
-    /// index, the offset of the index is added: the last chunk ends there. Empty if `limits.spare` is 0.
-    starts: Vec<u64>,
+    /// The pages of the index with the entries of the next chunks. If `limits.spare` is not 0, they give the length of a
+    /// chunk before its header is read, because a chunk usually ends where the next one begins.
+    index_pages: IndexPages,
     /// All bytes of the frame after its header, if they were read together with the index.
     frame_bytes: Option<Arc<Vec<u8>>>,
     /// The part of the next chunk, as in [`Selection::chunks_from`].
@@ -141,26 +136,12 @@ enum Purpose {
     Blocks(StoredChunk, CheckedHeader, Vec<StoredBlock>),
 }
 
-/// The reason why a page of the index is not in memory.
-enum NotRead {
-    Needs(Range<u64>),
-    Failed(Error),
-}
-
-impl From<Error> for NotRead {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl Waves {
     pub(super) fn new(selection: Arc<Selection>, limits: WaveLimits) -> Self {
         Self {
             limits,
             chunk_limit: ChunkLimit::new(selection.array.header.frame_len),
-            index_bytes: BTreeMap::new(),
-            pages: BTreeMap::new(),
-            starts: Vec::new(),
+            index_pages: IndexPages::default(),
             frame_bytes: None,
             next: 0,
             open_chunks: VecDeque::new(),
@@ -234,7 +215,7 @@ impl Waves {
                 let index = window(index_start(&self.array().header)).rest().to_vec();
                 self.array().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
             }
-            Purpose::Index => self.take_index(range.start, bytes),
+            Purpose::Index => self.index_pages.take(&self.selection.array, range.start, bytes),
             Purpose::Start(chunk, header) => self.take_start(chunk, header, bytes, receive),
             Purpose::Blocks(chunk, header, list) => {
                 let from = extent(&list).start;
@@ -252,15 +233,6 @@ impl Waves {
             }
             Some(Purpose::Frame | Purpose::Index) | None => Error::changing(None),
         }
-    }
-
-    fn take_index(&mut self, start: u64, window: Window) -> Result<(), Error> {
-        // A damaged table of blocks can lead to the start of the index again.
-        if start == index_start(&self.array().header) && self.array().index().is_none() {
-            return self.array().set_index(window);
-        }
-        self.index_bytes.insert(start, window);
-        Ok(())
     }
 
     /// Takes the first bytes of a chunk. In the first call for a chunk, these are the bytes of the first read. If these
@@ -315,7 +287,7 @@ impl Waves {
         let checked = self.array().rules.check(&header, entry.nbytes, self.room(entry, bytes));
         checked.map_err(|why| Error::malformed(wrong(entry, &why)))?;
         self.chunk_limit.take(entry, header.cbytes())?;
-        check_support(&header).map_err(|why| unread(entry, &why))
+        header.checked().map_err(|error| not_decompressed(entry, &error))
     }
 
     /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
@@ -390,7 +362,8 @@ impl Waves {
         let selection = Arc::clone(&self.selection);
         let array = &*selection.array;
         let index_at = index_start(&array.header);
-        let Some((index, first)) = array.index() else { return self.plan_index() };
+        let Some(index_and_start) = array.index() else { return self.plan_index() };
+        let (index, _) = index_and_start;
         let (mut weight, mut reads_whole) = (0, None);
         for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
@@ -399,17 +372,16 @@ impl Waves {
             }
             let page = number / index.page_len();
             let is_empty = self.planned.is_empty() && self.open_chunks.is_empty();
-            if !self.pages.contains_key(&page) {
+            if self.index_pages.get(page).is_none() {
                 // The index is read in a wave of its own, so that its bytes and bytes of chunks are not in memory at
                 // the same time.
-                if !is_empty || self.plan_pages(index, first)? {
+                if !is_empty || self.plan_pages(index_and_start)? {
                     break;
                 }
                 reads_whole = None;
             }
             let reads_whole = *reads_whole.get_or_insert_with(|| self.saves_wave(index, most));
-            let bytes = self.pages.get(&page).map(|page| page.as_slice()).unwrap_or_default();
-            let entry = index.entry(number, bytes, &array.header);
+            let entry = index.entry(number, self.index_pages.get(page).unwrap_or_default(), &array.header);
             let length = match entry.place {
                 ChunkPlace::Frame(place) => {
                     self.first_len(&entry, place, &chunk, reads_whole).min(index_at.saturating_sub(place))
@@ -465,7 +437,7 @@ impl Waves {
     /// The stored length of a chunk in the frame, estimated from the place of the next chunk, and how many of these bytes
     /// the slice does not need. `None` if the length is not known.
     fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>) -> Option<(u64, u64)> {
-        let next = next_start(&self.starts, place)?;
+        let next = self.index_pages.next_start(place)?;
         // The largest stored size of the chunk: data that does not compress is stored uncompressed, after the chunk
         // header.
         let longest = entry.nbytes.unwrap_or_default().saturating_add(ChunkHeader::MAX_LEN as u64);
@@ -484,7 +456,7 @@ impl Waves {
         }
         for (_, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
-            let Some(page) = self.pages.get(&(number / index.page_len())) else { break };
+            let Some(page) = self.index_pages.get(number / index.page_len()) else { break };
             let entry = index.entry(number, page, &selection.array.header);
             weight += READ_WEIGHT;
             let ChunkPlace::Frame(place) = entry.place else { continue };
@@ -513,65 +485,23 @@ impl Waves {
         }
     }
 
-    /// Puts the pages of the index with the entries of the next chunks into `pages`, and plans reads for pages that are
-    /// not in memory. Returns whether it planned a read. `first` has the first bytes of the index.
-    fn plan_pages(&mut self, index: &Index, first: &Window) -> Result<bool, Error> {
-        self.pages.clear();
+    /// Loads the pages of the index with the entries of the next chunks, or plans their reads. Returns whether it planned a
+    /// read.
+    fn plan_pages(&mut self, index: &(Index, Window)) -> Result<bool, Error> {
         let selection = Arc::clone(&self.selection);
-        let array = &*selection.array;
-        let (mut length, mut last, mut is_planned) = (0, None, false);
-        for (_, chunk) in selection.chunks_from(self.next) {
-            let number = chunk.number() / index.page_len();
-            if last == Some(number) {
-                continue;
-            }
-            if length >= CACHE_LEN || chunk.number() >= index.len() {
-                break;
-            }
-            last = Some(number);
-            if let Some(page) = array.page(number) {
-                length += page.len();
-                self.pages.insert(number, page);
-                continue;
-            }
-            let known = &self.index_bytes;
-            let at_hand = index.page(number, |start, length| {
-                let end = start.saturating_add(length);
-                let within = |from: u64, window: &Window| {
-                    let within = |byte: u64| usize::try_from(byte.checked_sub(from)?).ok();
-                    window.rest().get(within(start)?..within(end)?).map(<[u8]>::to_vec)
-                };
-                let read = known.range(..=start).next_back().and_then(|(&from, read)| within(from, read));
-                read.or_else(|| within(index.start(), first)).ok_or(NotRead::Needs(start..end))
-            });
-            match at_hand {
-                Ok(page) => {
-                    let page = Arc::new(page);
-                    array.keep_page(number, &page);
-                    length += page.len();
-                    self.pages.insert(number, page);
-                }
-                Err(NotRead::Needs(range)) => {
-                    length += usize::try_from(index.page_len()).unwrap_or(CACHE_LEN) * ENTRY_LEN;
-                    is_planned = true;
-                    self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range, request: 0 });
-                }
-                Err(NotRead::Failed(error)) => return Err(error),
-            }
+        let chunks = selection.chunks_from(self.next).map(|(_, chunk)| chunk.number());
+        let missing = self.index_pages.load(&selection.array, index, chunks)?;
+        let is_planned = !missing.is_empty();
+        if !is_planned && self.limits.spare > 0 {
+            self.index_pages.list_chunk_starts(&selection.array, &index.0);
         }
-        if !is_planned {
-            if self.limits.spare > 0 {
-                let values = self.pages.values().flat_map(|page| page.chunks_exact(ENTRY_LEN));
-                let value = |value: &[u8]| u64::try_from(i64::from_le_bytes(value.try_into().ok()?)).ok();
-                let offsets = values.filter_map(value);
-                let header_len = array.header.header_len as u64;
-                self.starts = offsets.map(|offset| offset.saturating_add(header_len)).collect();
-                let nentries = self.pages.values().map(|page| page.len()).sum::<usize>() / ENTRY_LEN;
-                self.starts.extend((nentries as u64 == index.len()).then(|| index.start()));
-                self.starts.sort_unstable();
-            }
-            self.index_bytes.clear();
-        }
+        let planned = missing.into_iter().map(|range| PlannedRead {
+            purpose: Purpose::Index,
+            file: None,
+            range,
+            request: 0,
+        });
+        self.planned.extend(planned);
         Ok(is_planned)
     }
 

@@ -11,8 +11,8 @@
 //! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If a descriptor has the same number,
 //! python-blosc2 does not check whether the texts of the column are still those of the index.
 //!
-//! A process of python-blosc2 reads the descriptors of a path once, and keeps them. So it does not see a change by another
-//! process, not even by one of python-blosc2.
+//! A process of python-blosc2 reads the descriptors of a path once, and keeps them. So it does not see a change by
+//! another process, not even by one of python-blosc2.
 //!
 //! A descriptor names the files that hold the index. So an index of a copy uses the files of the original: if
 //! python-blosc2 builds one of the two indexes again, it overwrites or removes the files of the other.

@@ -20,10 +20,10 @@ use b2nd_chunk::ChunkHeader;
 use b2nd_chunk::{Chunk, Decompressor};
 use serde::de::DeserializeOwned;
 
-use crate::chunk::expansion;
+use crate::chunk::expansion::{self, NotDecompressed};
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::finding::{Finding, Place};
+use crate::finding::{Escaped, Finding, Place};
 use crate::header::fields::Generation;
 use crate::header::frame_header::{Header, too_long};
 use crate::header::section::{CONTENT_HEADER, Metalayer, Section, SectionRules, SharedBytes, map_value};
@@ -322,9 +322,11 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged, if the value is too long, or if it is
-    /// compressed and the feature `decompress` is off. A few bytes can claim gigabytes. So a compressed value in a
-    /// chunk of `n` bytes may have at most 1 MiB + 1024 * `n` bytes, and never more than 256 MiB.
+    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if its codec or a filter is a plugin, or if it is compressed and
+    /// the feature `decompress` is off. [`TooLarge`](crate::ErrorKind::TooLarge) if the value is too long: a few bytes
+    /// can claim gigabytes. So a compressed value in a chunk of `n` bytes may have at most 1 MiB + 1024 * `n` bytes,
+    /// and never more than 256 MiB.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -337,9 +339,20 @@ impl Vlmetalayer {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn value(&self) -> Result<Cow<'_, [u8]>, Error> {
-        let header = self.chunk_header().ok_or_else(|| Error::decode(self.name(), "not a Blosc2 chunk"))?;
-        let value = expansion::value(header, self.chunk());
-        value.map_err(|reason| Error::decode(self.name(), reason.into_why()))
+        expansion::value(self.valid_header()?, self.chunk()).map_err(|why| self.not_decompressed(why))
+    }
+
+    fn valid_header(&self) -> Result<ChunkHeader, Error> {
+        self.chunk_header().ok_or_else(|| Error::decode(self.name(), "not a Blosc2 chunk"))
+    }
+
+    fn not_decompressed(&self, why: NotDecompressed) -> Error {
+        let text = |why: &str| format!("cannot read vlmetalayer {}: its chunk {why}", Escaped(self.name()));
+        match why {
+            NotDecompressed::Damaged(why) => Error::decode(self.name(), format!("the chunk {why}")),
+            NotDecompressed::Unsupported(why) => Error::unsupported(text(&why)),
+            NotDecompressed::TooLarge(why) => Error::too_large(text(&why)),
+        }
     }
 
     /// Writes the value as `MessagePack` bytes, decompressed block by block if all blocks have the same
@@ -347,8 +360,10 @@ impl Vlmetalayer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged. [`ErrorKind::Io`](crate::ErrorKind::Io)
-    /// if `out` fails.
+    /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if its codec or a filter is a plugin.
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) if there is not enough memory. [`Io`](crate::ErrorKind::Io) if `out`
+    /// fails.
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -361,24 +376,21 @@ impl Vlmetalayer {
     /// ```
     #[cfg(feature = "decompress")]
     pub fn write_value(&self, mut out: impl std::io::Write) -> Result<(), Error> {
-        let chunk = self.chunk();
-        let damaged = |reason: String| Error::decode(self.name(), reason);
-        let header = self.chunk_header().ok_or_else(|| damaged("not a Blosc2 chunk".into()))?;
-        let chunk = Chunk::parse(chunk).map_err(|error| damaged(error.to_string()))?;
+        let failed = |error| self.not_decompressed(NotDecompressed::new(error));
+        let header = self.valid_header()?.checked().map_err(failed)?;
+        let chunk = Chunk::with_header(header, self.chunk()).map_err(failed)?;
         let mut decompressor = Decompressor::new();
         if header.has_variable_blocks() {
             // Only the streams record the lengths of these blocks.
             let mut data = expansion::zeroed(header.nbytes())?;
-            let read = decompressor.decompress_into(&chunk, &mut data);
-            read.map_err(|error| damaged(error.to_string()))?;
+            decompressor.decompress_into(&chunk, &mut data).map_err(failed)?;
             return out.write_all(&data).map_err(Error::writing);
         }
         let mut block = expansion::zeroed(header.blocksize().min(header.nbytes()))?;
         for number in 0..header.nblocks().unwrap_or_default() {
             let length = header.block_len(number).unwrap_or_default();
             let block = block.get_mut(..length).unwrap_or_default();
-            let length = decompressor.decompress_block(&chunk, number, block);
-            let length = length.map_err(|error| damaged(error.to_string()))?;
+            let length = decompressor.decompress_block(&chunk, number, block).map_err(failed)?;
             out.write_all(block.get(..length).unwrap_or_default()).map_err(Error::writing)?;
         }
         Ok(())

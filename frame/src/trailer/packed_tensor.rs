@@ -1,7 +1,7 @@
-//! Arrays that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Their frames have no metalayer of an
-//! array. The vlmetalayer `__pack_tensor__` is a `MessagePack` tuple of kind, shape and dtype. The dtype is a type string,
-//! or the `descr` of a struct: a list of tuples. python-blosc2 writes a tuple as a list whose first item is the text
-//! `__tuple__`.
+//! Arrays that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Their frames have no metalayer of
+//! an array. The vlmetalayer `__pack_tensor__` is a `MessagePack` tuple of kind, shape and dtype. The dtype is a type
+//! string, or the `descr` of a struct: a list of tuples. python-blosc2 writes a tuple as a list whose first item is the
+//! text `__tuple__`.
 
 use core::fmt;
 
@@ -55,8 +55,8 @@ impl PackedTensor {
 }
 
 impl Trailer {
-    /// The array that is described in the vlmetalayer `__pack_tensor__`; `None` if there is no such vlmetalayer, or if its
-    /// value cannot be read.
+    /// The array that is described in the vlmetalayer `__pack_tensor__`; `None` if there is no such vlmetalayer, or if
+    /// its value cannot be read.
     #[must_use]
     pub fn packed_tensor(&self) -> Option<PackedTensor> {
         let layer = self.vlmetalayer(NAME)?;

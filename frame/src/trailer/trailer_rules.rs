@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
-use crate::chunk::chunk_rules::{check_in_trailer, check_known_methods, check_support};
+use crate::chunk::chunk_rules::check_in_trailer;
 use crate::chunk::expansion::{self, NotDecompressed};
 use crate::code::FindingCode;
 use crate::finding::{Escaped, Finding, Place};
@@ -64,29 +64,12 @@ fn chunk(layer: &Vlmetalayer) -> Option<Finding> {
 pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     let Some(header) = layer.chunk_header().filter(|_| chunk(layer).is_none()) else { return Ok(None) };
     let name = Escaped(layer.name());
-    let undecodable = |why: &str| {
-        let text = format!("the value of vlmetalayer {name} cannot be decompressed: {why}");
-        Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
-    };
-    if let Err(why) = check_known_methods(&header) {
-        return undecodable(&why);
-    }
-    let is_compressed = header.stored(layer.chunk()).is_none();
-    if is_compressed && cfg!(not(feature = "decompress")) {
-        return Err("is compressed; build with the feature `decompress`".into());
-    }
-    // Only a chunk with a table of blocks needs a codec and filters: a constant chunk has no codec, and an empty chunk
-    // has nothing to decompress.
-    if is_compressed && header.has_table() {
-        check_support(&header)?;
-    }
-    let (nbytes, most) = (header.nbytes(), layer.longest_value());
-    if is_compressed && nbytes > most {
-        return Err(format!("has {nbytes} bytes, but at most {most} are decompressed"));
-    }
     match expansion::value(header, layer.chunk()) {
-        Err(NotDecompressed::Damaged(why)) => undecodable(&why),
-        Err(NotDecompressed::NotTried(why)) => Err(format!("cannot be decompressed: {why}")),
+        Err(NotDecompressed::Damaged(why)) => {
+            let text = format!("the chunk of vlmetalayer {name} {why}");
+            Ok(Some(about(FindingCode::VlmetalayerChunk, layer, text)))
+        }
+        Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => Err(why),
         Ok(value) => Ok(check_value(&value).err().map(|why| {
             let text =
                 format!("the value of vlmetalayer {name} is not MessagePack that python-blosc2 reads: {why}");

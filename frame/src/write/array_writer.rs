@@ -155,7 +155,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 impl<W: Write + Seek> ArrayWriter<W> {
     /// Sets the number of threads that compress, from 1 to 256. A lower number counts as 1, and a higher number as 256.
     /// The default is 1. The calling thread is one of these threads. If the system refuses to start another thread, the
-    /// others do the work. Each thread needs memory for three chunks. The file does not depend on the number of threads.
+    /// others do the work. Each thread needs memory for three chunks. The file does not depend on the number of
+    /// threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
         // The first compressor could be created with these parameters, so they are valid. If there is no memory for
@@ -214,8 +215,8 @@ impl<W: Write + Seek> ArrayWriter<W> {
     ///
     /// # Errors
     ///
-    /// The errors of [`write`](Self::write), and the first error of `read`. After an error or panic of `read`, the array
-    /// cannot be finished.
+    /// The errors of [`write`](Self::write), and the first error of `read`. After an error or panic of `read`, the
+    /// array cannot be finished.
     ///
     /// The error type `E` of `read` is any type into which an [`Error`] converts. If `read` ends with `Ok(())`, the
     /// compiler does not know this type, so name it: `Ok::<(), Error>(())`.

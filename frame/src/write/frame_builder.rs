@@ -143,8 +143,8 @@ impl FrameBuilder {
     /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
     /// chunk is.
     ///
-    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the parameter 0
-    /// stands for the item size, so items of 128 bytes or more need another parameter.
+    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the
+    /// parameter 0 stands for the item size, so items of 128 bytes or more need another parameter.
     ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};

@@ -22,6 +22,9 @@ use crate::write::frame_builder::FrameBuilder;
 /// table). Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
 /// [`FrameBuilder::write_array`].
 ///
+/// The chunk shape is chosen for this shape, and does not change when items are appended. For an array that will grow,
+/// make a new file as in the example of [`ArrayUpdate::append_array`](crate::ArrayUpdate::append_array).
+///
 /// Besides the array, this function needs memory for two chunks, or for three if the array is not in C order.
 ///
 /// # Errors

@@ -61,6 +61,20 @@ fn metalayers() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
+/// A chunk of 32 bytes that claims almost 2 GiB of zeros.
+#[test]
+#[cfg(feature = "decompress")]
+fn decompress_to_vec_allocates_nothing_for_more_data_than_its_limit() {
+    let chunk = chunk_of_zeros(2_147_000_000);
+    let memory = measure(|| {
+        let error = b2nd_chunk::decompress_to_vec(&chunk, 10).unwrap_err();
+        assert_eq!(error.kind(), b2nd_chunk::ErrorKind::DataTooLong);
+    });
+    assert_eq!(memory.bytes_total, 0);
+    let memory = measure(|| drop(b2nd_chunk::decompress_to_vec(&chunk_of_zeros(97_000), 97_000).unwrap()));
+    assert!(memory.bytes_total >= 97_000, "{memory:?}");
+}
+
 #[test]
 fn a_metalayer_costs_what_is_there() {
     for (name, bytes) in metalayers() {

@@ -632,6 +632,31 @@ mod from_ndarray {
         let expected = "the region is [0..2, 0..3], but the array has shape [3, 2]";
         assert_eq!(says(error), (ErrorKind::InvalidInput, expected.into()));
     }
+
+    #[test]
+    fn append_array_names_the_shape_and_the_axis_that_are_right() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        b2nd_frame::write_array(&path, ndarray::Array::<i32, _>::zeros((3, 4)).view()).unwrap();
+        let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+        let mut says = |axis, shape: &[usize]| {
+            let error = update.append_array(axis, ArrayD::<i32>::zeros(shape).view()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            error.to_string()
+        };
+        for (axis, shape, expected) in
+            [(0, &[2, 3][..], "[n, 4]"), (0, &[4], "[n, 4]"), (1, &[2, 4], "[3, n]")]
+        {
+            assert_eq!(
+                says(axis, shape),
+                format!(
+                    "an array of shape {shape:?} cannot be appended to one of shape [3, 4] along dimension {axis}: its shape must \
+                     be {expected}"
+                )
+            );
+        }
+        assert_eq!(says(2, &[3, 3]), "axis is 2, but must be less than 2, the number of dimensions");
+    }
 }
 
 /// An array of one dimension with these items.

@@ -11,6 +11,8 @@ use std::slice;
 use std::sync::Mutex;
 
 use crate::opened;
+#[cfg(feature = "decompress")]
+use crate::opened_array;
 use b2nd_frame::FindingCode;
 use b2nd_frame::{Check, CheckDepth, ChunkPlace, Frame, Report, SkippedPart};
 #[cfg(feature = "compress")]
@@ -170,10 +172,21 @@ fn a_codec_that_nobody_knows_is_damage() {
     // and the codecs of users have higher numbers.
     file[start + 2] = file[start + 2] & 0x1f | 0xc0;
     file[start + 22] = 41;
-    let report = report(file);
-    let says = "chunk 1 cannot be decompressed: codec 41 belongs neither to C-Blosc2 nor to a plugin";
+    let report = report(file.clone());
+    let says = "chunk 1 has codec 41, which belongs neither to C-Blosc2 nor to a plugin";
     let found: Vec<_> = report.findings.iter().map(|finding| (finding.code(), finding.message())).collect();
     assert_eq!(found, [(FindingCode::ChunkData, says)]);
+    #[cfg(feature = "decompress")]
+    {
+        let frame = opened(&file);
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(1).unwrap().unwrap();
+        for error in
+            [chunks.decompressed(&entry).unwrap_err(), opened_array(&file).whole().read().unwrap_err()]
+        {
+            assert_eq!(error.finding(), report.findings.first());
+        }
+    }
 }
 
 #[cfg(feature = "decompress")]

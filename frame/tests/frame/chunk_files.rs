@@ -221,7 +221,8 @@ fn with_chunks(count: u32) -> Vec<u8> {
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     file[30..38].copy_from_slice(&(i64::from(header.chunksize) * i64::from(count)).to_be_bytes());
     file[39..47].copy_from_slice(&(80 * i64::from(count)).to_be_bytes());
-    // The shape in the array metalayer does not fit `count` chunks. The metalayer is renamed, so the frame has no array.
+    // The shape in the array metalayer does not fit `count` chunks. The metalayer is renamed, so the frame has no
+    // array.
     let name = file.windows(4).position(|bytes| bytes == b"b2nd").unwrap();
     file[name..name + 4].copy_from_slice(b"else");
     file

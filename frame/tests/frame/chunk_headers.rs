@@ -427,6 +427,32 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     }
 }
 
+/// C-Blosc2 sets this flag only in memory. If a file has it, C-Blosc2 reads parts of the chunk, but not the whole chunk.
+#[test]
+fn check_and_checked_header_reject_the_flag_of_a_lazily_loaded_chunk() {
+    let (compressed, starts) = compressed();
+    let uncompressed = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let says = "chunk 1 has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0";
+    for (mut file, start) in [(compressed, starts[1]), (uncompressed, 229)] {
+        file[start + 31] |= 8;
+        let frame = opened(&file);
+        let findings = of_chunks(&frame).unwrap();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!((finding.code(), finding.severity()), (FindingCode::ChunkHeader, Severity::Error));
+        assert_eq!(finding.message(), says);
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(1).unwrap().unwrap();
+        assert_eq!(chunks.checked_header(&entry).unwrap_err().finding(), Some(finding));
+        #[cfg(feature = "decompress")]
+        assert_eq!(opened_array(&file).whole().read().unwrap_err().finding(), Some(finding));
+    }
+    // C-Blosc2 reads a constant chunk with this flag.
+    let mut constant = fs::read(data().join("peers/special_full.b2nd")).unwrap();
+    let start = Frame::parse(&constant).unwrap().header().header_len;
+    constant[start + 31] |= 8;
+    assert_eq!(chunk_findings(constant), []);
+}
+
 #[test]
 fn a_value_is_an_item_and_has_no_data() {
     let file = fs::read(data().join("peers/special_full.b2nd")).unwrap();

@@ -86,7 +86,8 @@ fn copy_frame(from: &Path, to: &Path) {
 
 type Change = fn(&Path) -> Result<(), Error>;
 
-/// Changes of all kinds. Those of the shape make the array longer or shorter along dimension 0, so the first items stay.
+/// Changes of all kinds. Those of the shape make the array longer or shorter along dimension 0, so the first items
+/// stay.
 const CHANGES: [(&str, Change); 8] = [
     ("edit of the shape", |path| {
         let mut frame = Frame::open(path)?;
@@ -140,8 +141,8 @@ const CHANGES: [(&str, Change); 8] = [
     }),
 ];
 
-/// Makes each change on a copy of an array. A change that is refused leaves each byte. After any other, a check finds no
-/// new error, and the items are there. Returns the number of changes that were made.
+/// Makes each change on a copy of an array. A change that is refused leaves each byte. After any other, a check finds
+/// no new error, and the items are there. Returns the number of changes that were made.
 fn each_change(path: &Path) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.b2nd");
@@ -220,8 +221,8 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
     }
 }
 
-/// Calls `test` with a path at which no array is yet, for a contiguous and a sparse frame, and with a function that makes
-/// the lock file of C-Blosc2, or does nothing.
+/// Calls `test` with a path at which no array is yet, for a contiguous and a sparse frame, and with a function that
+/// makes the lock file of C-Blosc2, or does nothing.
 fn each_case(test: impl Fn(&Path, bool, &dyn Fn())) {
     for (is_sparse, has_lock) in [(false, false), (false, true), (true, false), (true, true)] {
         let folder = tempfile::tempdir().unwrap();
@@ -359,8 +360,8 @@ fn a_commit_sees_a_lock_file_that_was_made_meanwhile_and_leaves_no_part_of_it() 
     }
 }
 
-/// A thread, as a program that uses only the lock file of C-Blosc2, makes this file and commits while a commit of ours is
-/// under way. If ours fails, it must not remove a byte of the other one.
+/// A thread, as a program that uses only the lock file of C-Blosc2, makes this file and commits while a commit of ours
+/// is under way. If ours fails, it must not remove a byte of the other one.
 #[test]
 fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     let shapes = Shapes { shape: &[4, 3], ..ROW };
@@ -419,8 +420,8 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     println!("{failed:?} of 10 commits failed");
 }
 
-/// A program reads an array that it has opened before commits of another one. Unix keeps a replaced file as long as it is
-/// open.
+/// A program reads an array that it has opened before commits of another one. Unix keeps a replaced file as long as it
+/// is open.
 #[test]
 fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
     for seed in 0..30 {
@@ -441,8 +442,8 @@ fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
                 update.set_vlmetalayer("a", &rng.u8(..)).unwrap();
             }
             update.flush().unwrap();
-            // No byte of a contiguous frame changes, and the unchanged chunks of a sparse frame stay. But if their files were
-            // written shortly before the frame was opened, they can be from a later commit.
+            // No byte of a contiguous frame changes, and the unchanged chunks of a sparse frame stay. But if their
+            // files were written shortly before the frame was opened, they can be from a later commit.
             for number in 0..10 {
                 match chunk(&frame, number) {
                     Ok(items) => assert!(items == before[24 * number..][..24], "seed {seed}: other items"),

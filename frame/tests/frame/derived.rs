@@ -20,7 +20,8 @@ use crate::refused;
 /// The dtype of the array, and another one whose items and text have the same length.
 const DTYPES: [&str; 2] = ["[('a', '<f8'), ('b', '<i8')]", "[('a', '<f8'), ('b', '<u8')]"];
 
-/// The array `indexed/array.b2nd` as a contiguous or a sparse frame, with results of queries and an attribute of a user.
+/// The array `indexed/array.b2nd` as a contiguous or a sparse frame, with results of queries and an attribute of a
+/// user.
 fn indexed(folder: &Path, is_sparse: bool) -> PathBuf {
     let old = Frame::open(data().join("indexed/array.b2nd")).unwrap();
     let meta = old.array().unwrap().unwrap().meta().clone();
@@ -56,8 +57,8 @@ fn stale(path: &Path) -> Option<Vec<bool>> {
     )
 }
 
-/// Asserts that the indexes are stale, or removed if they cannot be read, that there are no results of queries, and that
-/// the frame has no other change but its header.
+/// Asserts that the indexes are stale, or removed if they cannot be read, that there are no results of queries, and
+/// that the frame has no other change but its header.
 #[track_caller]
 fn is_outdated(path: &Path) {
     if cfg!(feature = "decompress") {

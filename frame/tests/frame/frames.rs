@@ -6,6 +6,8 @@ use crate::index_start;
 use std::io::Cursor;
 
 use b2nd_frame::{Filter, FindingCode, Frame, FrameBuilder};
+#[cfg(feature = "decompress")]
+use b2nd_lab::chunk_with_a_table;
 use b2nd_lab::{data, frame_of, offset_field};
 use b2nd_serde::{Meta, Shapes};
 
@@ -374,6 +376,15 @@ fn with_index_of_nan() -> Vec<u8> {
 }
 
 /// `int32_3x5.b2nd` with one byte changed in the chunk header of its index.
+/// A compressed chunk whose codec has this number. Numbers from 160 on are those of users.
+#[cfg(feature = "decompress")]
+pub(crate) fn chunk_with_codec(codec: u8) -> Vec<u8> {
+    let mut chunk = chunk_with_a_table(1);
+    // The flags now say that the codec is in byte 22.
+    (chunk[2], chunk[22]) = (0xd5, codec);
+    chunk
+}
+
 fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let index = index_start(&file);

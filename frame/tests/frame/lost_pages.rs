@@ -59,8 +59,8 @@ fn noise_and_repetition(rng: &mut Rng) -> Vec<u8> {
     [&noise[..], &noise[..10_000]].concat()
 }
 
-/// Loses each page of an array in turn. Where the items then differ, a check must find the chunk, and a salvage must not
-/// call it saved.
+/// Loses each page of an array in turn. Where the items then differ, a check must find the chunk, and a salvage must
+/// not call it saved.
 #[test]
 fn each_lost_page_of_compressed_bytes_is_found_in_its_chunk() {
     let mut rng = Rng::with_seed(1);

@@ -140,19 +140,160 @@ fn refresh_returns_the_longer_array_after_an_append_and_none_before() {
     }
 }
 
+/// Puts a sparse array at a path, at which nothing is.
+fn put_sparse(path: &Path) {
+    copy_tree(&data().join("sparse.b2nd"), path);
+}
+
+/// An array of the test data, and a way to replace it.
+type Replacement = (&'static str, &'static str, fn(&Path));
+
+const REPLACEMENTS: [Replacement; 6] = [
+    ("int32_3x5.b2nd", "renamed file", |path| {
+        let other = path.with_extension("new");
+        Rewrite::new(path, &other).dtype("<u4").apply().unwrap();
+        fs::rename(other, path).unwrap();
+    }),
+    ("int32_3x5.b2nd", "renamed file of equal bytes", |path| {
+        let other = path.with_extension("new");
+        fs::copy(path, &other).unwrap();
+        fs::rename(other, path).unwrap();
+    }),
+    ("int32_3x5.b2nd", "new file", |path| {
+        fs::remove_file(path).unwrap();
+        let shapes = Shapes { shape: &[3], chunkshape: &[3], blockshape: &[3] };
+        let new = FrameBuilder::new(Meta::new(shapes, "<i4").unwrap()).create(path).unwrap();
+        let mut writer = new.into_array_writer().unwrap();
+        writer.write(slice::from_ref(&(0..3)), &[7; 12]).unwrap();
+        writer.finish().unwrap().persist().unwrap();
+    }),
+    ("int32_3x5.b2nd", "folder in place of a file", |path| {
+        fs::remove_file(path).unwrap();
+        put_sparse(path);
+    }),
+    ("sparse.b2nd", "new folder", |path| {
+        fs::remove_dir_all(path).unwrap();
+        put_sparse(path);
+    }),
+    ("sparse.b2nd", "file in place of a folder", |path| {
+        fs::remove_dir_all(path).unwrap();
+        fs::copy(data().join("int32_3x5.b2nd"), path).unwrap();
+    }),
+];
+
 #[test]
-fn refresh_returns_the_array_that_replaced_the_file() {
+fn slice_of_an_array_whose_file_was_replaced_is_changing() {
+    for (name, case, replace) in REPLACEMENTS {
+        let folder = tempfile::tempdir().unwrap();
+        let path = copied(name, folder.path());
+        let file = if path.is_dir() { path.join("chunks.b2frame") } else { path.clone() };
+        written(&file, 100);
+        let arrays = [
+            Array::open(&path).unwrap(),
+            Array::new(Frame::open(&path).unwrap()).unwrap(),
+            Array::open(&path).unwrap(),
+        ];
+        // The last array has read nothing before the change.
+        for array in &arrays[..2] {
+            array.whole().read().unwrap();
+        }
+        replace(&path);
+        let expected = Array::open(&path).unwrap();
+        for array in arrays {
+            for threads in [1, 2] {
+                refused(ErrorKind::Changing, array.whole().threads(threads).read());
+            }
+            let array = array.refresh().unwrap().expect(case);
+            assert_eq!(array.dtype(), expected.dtype(), "{case}");
+            assert_eq!(array.whole().read().unwrap(), expected.whole().read().unwrap(), "{case}");
+            assert!(array.refresh().unwrap().is_none(), "{case}");
+        }
+    }
+}
+
+/// The first append to an empty array writes a new file.
+#[test]
+fn slice_of_an_empty_array_is_changing_after_the_first_append() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let shapes = Shapes { shape: &[0], chunkshape: &[8], blockshape: &[8] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    builder.create(&path).unwrap().into_array_writer().unwrap().finish().unwrap().persist().unwrap();
+    written(&path, 100);
+    let array = Array::open(&path).unwrap();
+    assert!(array.whole().read().unwrap().is_empty());
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.append(0, &[1, 0, 2, 0]).unwrap();
+    update.flush().unwrap();
+    refused(ErrorKind::Changing, array.whole().read());
+    let array = array.refresh().unwrap().expect("another array");
+    assert_eq!(array.whole().read_rows::<u16>().unwrap(), [1, 2]);
+}
+
+#[cfg(unix)]
+#[test]
+fn slice_of_an_array_is_changing_if_its_symlink_leads_to_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["first", "second"].map(|name| folder.path().join(name));
+    let link = folder.path().join("a.b2nd");
+    for file in &files {
+        fs::copy(data().join("int32_3x5.b2nd"), file).unwrap();
+        written(file, 100);
+    }
+    std::os::unix::fs::symlink(&files[0], &link).unwrap();
+    let array = Array::open(&link).unwrap();
+    array.whole().read().unwrap();
+    let other = folder.path().join("other");
+    std::os::unix::fs::symlink(&files[1], &other).unwrap();
+    fs::rename(other, &link).unwrap();
+    refused(ErrorKind::Changing, array.whole().read());
+    assert!(array.refresh().unwrap().is_some());
+}
+
+#[test]
+fn slice_reads_a_deleted_file_and_refresh_does_not_find_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
-    let old = Array::open(&path).unwrap();
-    let items = old.whole().read().unwrap();
-    let other = folder.path().join("other.b2nd");
-    Rewrite::new(&path, &other).dtype("<u4").apply().unwrap();
-    fs::rename(&other, &path).unwrap();
-    #[cfg(unix)]
-    assert_eq!(old.whole().read().unwrap(), items);
-    let new = old.refresh().unwrap().expect("another array");
-    assert_eq!((new.dtype(), new.whole().read().unwrap()), (Some("<u4"), items));
+    let array = Array::open(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
+    refused(ErrorKind::Io, array.refresh());
+
+    // The chunks of a sparse frame are in its folder.
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    let array = Array::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
+    refused(ErrorKind::Changing, array.whole().read());
+    refused(ErrorKind::Io, array.refresh());
+}
+
+#[test]
+fn array_of_a_relative_path_keeps_the_absolute_path() {
+    let array = Array::open("tests/data/sparse.b2nd").unwrap();
+    let expected = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/sparse.b2nd/chunks.b2frame");
+    assert_eq!(array.frame().path(), Some(&*expected));
+}
+
+/// Without a path, only changes of the open file show.
+#[test]
+fn slice_of_an_array_of_an_open_file_is_changing_if_this_file_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    written(&path, 100);
+    let array = opened_array(File::open(&path).unwrap());
+    let items = array.whole().read().unwrap();
+    let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+    fs::copy(&path, &new).unwrap();
+    fs::rename(&path, &old).unwrap();
+    fs::rename(new, path).unwrap();
+    assert_eq!(array.whole().read().unwrap(), items);
+    // The header of the first chunk is not one any more.
+    let mut bytes = fs::read(&old).unwrap();
+    bytes[165..165 + 16].fill(0xff);
+    fs::write(&old, bytes).unwrap();
+    written(&old, 50);
+    refused(ErrorKind::Changing, array.whole().read());
 }
 
 #[test]

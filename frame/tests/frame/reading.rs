@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::frames::second_generation;
 #[cfg(feature = "decompress")]
-use crate::frames::{in_blocks, with_index};
+use crate::frames::{chunk_with_codec, in_blocks, with_index};
 use crate::{Recording, findings, opened};
 use b2nd_frame::{
     ArrayHeader, ChunkHeader, Codec, Error, ErrorKind, Filter, Finding, FindingCode, Frame, FrameType,
@@ -438,14 +438,33 @@ fn vlmetalayers_have_values() {
     match note.decode::<String>() {
         Ok(value) => assert!(cfg!(feature = "decompress") && value == "x".repeat(1000)),
         Err(error) => {
-            assert_eq!(error.to_string(), "cannot decode metalayer `note`");
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert_eq!(
-                error.source().unwrap().to_string(),
-                "the value is compressed; build with the feature `decompress` to read it"
+                error.to_string(),
+                "cannot read vlmetalayer note: its chunk is compressed; build with the feature `decompress`"
             );
         }
     }
     assert_eq!(unit.decode::<u8>().unwrap_err().to_string(), "cannot decode metalayer `unit`");
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn value_and_write_value_say_whether_a_codec_is_unsupported_or_damaged() {
+    for (codec, kind, says) in [
+        (200, ErrorKind::Unsupported, "has codec 200, a codec that this crate cannot decompress"),
+        (41, ErrorKind::Decode, "has codec 41, which belongs neither to C-Blosc2 nor to a plugin"),
+    ] {
+        let file = frame_of(&[], &[("unit", &chunk_with_codec(codec))]);
+        let trailer = opened(&file).trailer().unwrap();
+        let unit = trailer.vlmetalayer("unit").unwrap();
+        let errors = [unit.value().unwrap_err(), unit.write_value(Vec::new()).unwrap_err()];
+        for error in errors.into_iter().chain(unit.decode::<u8>().err()) {
+            assert_eq!(error.kind(), kind, "{error}");
+            let message = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+            assert!(message.ends_with(says), "{message}");
+        }
+    }
 }
 
 #[test]

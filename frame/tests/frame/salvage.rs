@@ -21,6 +21,8 @@ use b2nd_serde::{Meta, Shapes};
 #[cfg(feature = "decompress")]
 use serde_json::json;
 
+#[cfg(feature = "decompress")]
+use crate::frames::chunk_with_codec;
 use crate::frames::{damage, index_damage, oddities, second_generation};
 use crate::{Recording, index_start};
 
@@ -715,9 +717,27 @@ fn a_vlmetalayer_that_is_too_long_to_decompress_is_kept_as_its_bytes() {
     assert_eq!((report.is_whole(), report.found_damage()), (true, false), "{report:?}");
     let [note] = &report.unverified_metalayers[..] else { panic!("{report:?}") };
     assert_eq!(note.name, "thumb");
-    assert!(note.why.starts_with("the value has 18000005 bytes, but a chunk of "), "{}", note.why);
+    assert!(note.why.starts_with("its chunk has a value of 18000005 bytes in "), "{}", note.why);
     let trailer = Frame::read_at(Cursor::new(new), 0).unwrap().trailer().unwrap();
     assert!(trailer.vlmetalayer("thumb").unwrap().chunk() == chunk);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn check_and_salvage_take_an_unknown_codec_of_a_vlmetalayer_for_damage_but_no_codec_of_a_user() {
+    for (codec, is_damaged) in [(200, false), (41, true)] {
+        let file = with_vlmetalayer("unit", &chunk_with_codec(codec));
+        let report = Check::new(CheckDepth::ChunkData).run(&Frame::read_at(&file, 0).unwrap()).unwrap();
+        let codes: Vec<_> = report.findings.iter().map(Finding::code).collect();
+        assert_eq!(codes.contains(&FindingCode::VlmetalayerChunk), is_damaged, "{report:?}");
+        assert_eq!(report.skipped.is_empty(), is_damaged, "{report:?}");
+        let report = of(file).preview().unwrap();
+        assert_eq!(
+            (report.lost_metalayers.len(), report.unverified_metalayers.len()),
+            if is_damaged { (1, 0) } else { (0, 1) },
+            "{report:?}"
+        );
+    }
 }
 
 #[test]
@@ -980,6 +1000,46 @@ fn a_chunk_with_flags_that_no_writer_stores_is_saved_and_reported() {
         let [unverified] = &report.unverified[..] else { panic!("{bit}: {report:?}") };
         assert_eq!((unverified.first, unverified.count), (1, 1), "{bit}");
     }
+}
+
+/// C-Blosc2 sets this flag only in memory, and cannot read a whole chunk of a file that has it.
+#[test]
+fn salvage_clears_the_flag_of_a_lazily_loaded_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    let why = "the flag of a lazily loaded chunk is cleared, because a chunk in a file is never one";
+    let peer = |name: &str| fs::read(data().join("peers").join(name)).unwrap();
+    // Uncompressed chunks, compressed chunks, the only chunk of an array, and a constant chunk.
+    let files = [
+        (small(), 1),
+        (peer("many_blocks.b2nd"), 1),
+        (fs::read(data().join("scalar.b2nd")).unwrap(), 0),
+        (peer("special_full.b2nd"), 0),
+    ];
+    for (file, number) in files {
+        let frame = Frame::read_at(&file, 0).unwrap();
+        let entry = frame.chunks().unwrap().get(number).unwrap().unwrap();
+        let b2nd_frame::ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+        let mut damaged = file.clone();
+        damaged[usize::try_from(start).unwrap() + 31] |= 8;
+        let (new, report) = saved(&damaged, folder.path()).unwrap();
+        assert!(report.is_whole(), "{report:?}");
+        assert_eq!(said(&report)[0], format!("chunk {number}: {why}"));
+        let is_unverified =
+            |range: &b2nd_frame::ChunkRange| (range.first..range.first + range.count).contains(&number);
+        assert!(report.unverified.iter().any(is_unverified), "{report:?}");
+        let new = Frame::read_at(new, 0).unwrap();
+        let [old, new] =
+            [frame.chunks().unwrap().compressed(&entry), new.chunks().unwrap().compressed(&entry)];
+        assert_eq!(new.unwrap(), old.unwrap());
+    }
+    let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
+    let trailer = Frame::read_at(&file, 0).unwrap().trailer().unwrap();
+    let at = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
+    file[at + 31] |= 8;
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!((said(&report), report.is_whole()), (vec![format!("vlmetalayer unit: {why}")], true));
+    let new = Frame::read_at(&new, 0).unwrap().trailer().unwrap();
+    assert_eq!(new.vlmetalayers()[0].chunk(), trailer.vlmetalayers()[0].chunk());
 }
 
 /// If two entries have the same offset, at least one of them is wrong, even if the chunk header at this offset can be

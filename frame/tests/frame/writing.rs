@@ -1134,8 +1134,8 @@ fn chunks_of_any_bytes_never_panic_and_never_make_a_frame_with_findings() {
     assert!(good > 1000, "{good}");
 }
 
-/// A type size of 1 can be wrong, so a chunk with a longer value is no fault of the frame. But a slice needs one byte for each
-/// item.
+/// A type size of 1 can be wrong, so a chunk with a longer value is no fault of the frame. But a slice needs one byte
+/// for each item.
 #[cfg(feature = "decompress")]
 #[test]
 fn read_rejects_a_repeated_value_that_is_longer_than_a_type_size_of_1() {

@@ -77,8 +77,8 @@ fn is_sound(frame: &Frame<&[u8]>) -> bool {
     !has_error && report.skipped.is_empty()
 }
 
-/// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed, or if
-/// the array has no grid of chunks.
+/// The items of a slice, copied from its decompressed chunks. `None` if one of these chunks cannot be decompressed, or
+/// if the array has no grid of chunks.
 fn of_chunks(array: &Array<&[u8]>, ranges: &[Range<u64>], steps: &[u64]) -> Option<Vec<u8>> {
     let mut items = vec![0; array.slice(ranges).steps(steps).nbytes().ok()?];
     let mut chunks = array.frame().chunks().ok()?;

@@ -1,8 +1,8 @@
 //! A parser that finds the cheapest sequences of a block, given the costs of all their parts.
 //!
-//! First it collects the matches at each position. Then it goes through the block in stages. A stage is a search for the
-//! shortest path: its nodes are positions, its edges are literals and matches of each length, and the costs of the edges
-//! follow from the sequences that were found before.
+//! First it collects the matches at each position. Then it goes through the block in stages. A stage is a search for
+//! the shortest path: its nodes are positions, its edges are literals and matches of each length, and the costs of the
+//! edges follow from the sequences that were found before.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -21,8 +21,8 @@ pub(crate) struct Effort {
     pub(crate) depth: u32,
     /// A match of this length is taken without a comparison.
     pub(crate) enough: u32,
-    /// Whether to compare two ways to start the first block, instead of two estimates. The other blocks use the costs of
-    /// the block before.
+    /// Whether to compare two ways to start the first block, instead of two estimates. The other blocks use the costs
+    /// of the block before.
     pub(crate) is_thorough: bool,
 }
 

@@ -1,5 +1,5 @@
-//! A match finder with rows of candidates: a hash selects a row, and a byte of the hash, the tag, candidates in the row.
-//! Most positions with other bytes have another tag, so they are not even looked at.
+//! A match finder with rows of candidates: a hash selects a row, and a byte of the hash, the tag, candidates in the
+//! row. Most positions with other bytes have another tag, so they are not even looked at.
 
 use alloc::vec::Vec;
 
@@ -85,8 +85,8 @@ impl Rows {
         self.next = at;
     }
 
-    /// The longest match at a position that ends before `end`, and the nearest one of these. Its length is 0 if there is
-    /// none of four bytes. Adds the position. At least eight bytes must follow the position.
+    /// The longest match at a position that ends before `end`, and the nearest one of these. Its length is 0 if there
+    /// is none of four bytes. Adds the position. At least eight bytes must follow the position.
     #[inline]
     pub(crate) fn find(&mut self, input: &[u8], at: usize, end: usize) -> Match {
         self.add_until(input, at);

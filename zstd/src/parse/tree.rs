@@ -70,8 +70,8 @@ impl Trees {
         set(&mut self.roots, root, narrow(at));
         let mask = self.children.len() - 1;
         let lowest = at.saturating_sub(mask).max(1);
-        // The places of the next smaller and of the next larger position, and how many bytes the positions there have in
-        // common with this one.
+        // The places of the next smaller and of the next larger position, and how many bytes the positions there have
+        // in common with this one.
         let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
         let (mut common_with_smaller, mut common_with_larger) = (0, 0);
         for _ in 0..depth {

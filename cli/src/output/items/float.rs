@@ -24,8 +24,8 @@ impl Float {
         }
     }
 
-    /// The number that people read: the fewest digits that identify the stored number in its width. The `f32` 0.1 becomes
-    /// 0.1, not 0.10000000149011612.
+    /// The number that people read: the fewest digits that identify the stored number in its width. The `f32` 0.1
+    /// becomes 0.1, not 0.10000000149011612.
     pub(super) fn shortest(self) -> f64 {
         match self {
             // The `Display` text of an `f16` cannot be used, because it has the digits of an `f32`.

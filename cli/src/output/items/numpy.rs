@@ -7,8 +7,8 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::float::FloatFormat;
 use super::value::{EDGE_LEN, ListText, Value, value_count};
 
-/// NumPy's default `threshold`. If an array has more values, only the edges are printed. NumPy counts the items. A struct
-/// with subarrays has any number of values, so here they are counted.
+/// NumPy's default `threshold`. If an array has more values, only the edges are printed. NumPy counts the items. A
+/// struct with subarrays has any number of values, so here they are counted.
 const MAX_WHOLE: u64 = 1000;
 
 /// NumPy's default `linewidth`.

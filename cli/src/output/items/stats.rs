@@ -158,9 +158,9 @@ impl Countable for Ticks {
 }
 
 impl Stats {
-    /// Reads all items of an array for their statistics. `None` if the items are structs or raw bytes, or are not stored
-    /// in this frame. The default of `threads` is one per processor. With `most`, also counts each value, unless there
-    /// are more than `most` values. `on_progress` gets the number of bytes that were read so far.
+    /// Reads all items of an array for their statistics. `None` if the items are structs or raw bytes, or are not
+    /// stored in this frame. The default of `threads` is one per processor. With `most`, also counts each value, unless
+    /// there are more than `most` values. `on_progress` gets the number of bytes that were read so far.
     pub(crate) fn at(
         location: Location<'_>,
         threads: Option<usize>,
@@ -374,8 +374,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// The number of items in a batch. More would not stay in the cache of the processor, and with fewer, the merges would
-    /// take longer.
+    /// The number of items in a batch. More would not stay in the cache of the processor, and with fewer, the merges
+    /// would take longer.
     const LEN: usize = 1024;
 
     fn new(times: u64) -> Self {
