@@ -146,7 +146,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     let rules = ChunkRules::new(frame.header(), true);
     let mut chunks = frame.open_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
-    let (mut agreeing, mut nwrong, mut nstored) = (0, 0, 0_usize);
+    let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
     // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
     // counts as wrong, because it leads to the same chunk as the first.
@@ -161,13 +161,18 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
                 let header = chunks.unchecked_header(&entry);
                 let has_sizes =
                     header.is_ok_and(|(header, room)| rules.check_sizes(&header, entry.nbytes, room).is_ok());
-                has_sizes && places.insert(value)
+                let is_new = has_sizes && places.insert(value);
+                nrepeated += usize::from(has_sizes && !is_new);
+                is_new
             }
             ChunkPlace::Invalid(_) => false,
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk: nstored == 0 || !places.is_empty() })
+    // If all entries that lead to a chunk lead to the same one, as in an index of zeros, they lead to it by chance.
+    let is_chance = agreeing == 1 && nrepeated > 0;
+    let leads_to_chunk = nstored == 0 || !places.is_empty() && !is_chance;
+    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk })
 }
 
 /// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a

@@ -576,6 +576,22 @@ fn chunks_with_wrong_entries_are_lost_if_several_chunks_may_be_theirs() {
     assert!(report.lost_count() >= 2, "{report:?}");
 }
 
+/// A disk can lose the page of the index. The header of the index may be before this page.
+#[test]
+fn an_index_of_zeros_counts_as_lost_so_the_order_can_be_assumed() {
+    let folder = tempfile::tempdir().unwrap();
+    for entries in [vec![(1, 0), (2, 0), (3, 0)], vec![(1, 0), (2, NOWHERE[0]), (3, 0)]] {
+        let file = with_entries(&entries);
+        let error = saved(&file, folder.path()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OrderUnknown, "{error}");
+        let report = of(file).assume_order().preview().unwrap();
+        assert_eq!((report.lost_count(), report.assumed_order.map(|order| order.found)), (0, Some(4)));
+    }
+    // One of these entries is right, and leads to a chunk of its own.
+    let report = of(with_entries(&[(2, 0), (3, 0)])).preview().unwrap();
+    assert_eq!(report.assumed_order, None);
+}
+
 #[test]
 fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
     let folder = tempfile::tempdir().unwrap();
