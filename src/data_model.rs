@@ -51,11 +51,12 @@
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
 //! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A field that is not an entry is not an error when reading, and gets its `default`. This crate cannot reject
-//!   unknown names: serde passes the aliases of fields in the same list as the names of fields, so an unknown name may
-//!   be an alias. A struct of six fields and an alias, none of them named after the entries, counts as seven fields:
-//!   reading fails with `duplicate field`. When writing, every field counts as an entry. If a field is not an entry,
-//!   use `#[serde(skip)]` (or `default` and `skip_serializing_if`) to leave the field out.
+//! - A struct with the names of all entries can have further fields when reading; they get their `default`. This crate
+//!   cannot reject unknown names: serde passes the aliases of fields in the same list as the names of fields, so an
+//!   unknown name may be an alias. A struct of six fields and an alias, none of them named after the entries, counts as
+//!   seven fields: reading layout `B2ndSix` fails with `duplicate field`, unless it is an alias of the last field. When
+//!   writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or `default` and
+//!   `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
 //!   read an integer as a float, although the table above has an error for this case.

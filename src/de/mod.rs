@@ -149,6 +149,11 @@ impl RequestedEntries {
             Self::Map => false,
         }
     }
+
+    /// Whether the type is a struct with more names, including aliases, than this number of entries.
+    fn has_more_names_than(self, entries: usize) -> bool {
+        matches!(self, Self::Fields(fields) if fields.len() > entries)
+    }
 }
 
 /// A serde deserializer that reads metalayers from a slice.
@@ -348,7 +353,15 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     };
     // Without this check, a type that stops before the last entry would silently drop the entries after it.
     let takes = usize::from(entries.next);
-    if takes == count { Ok(value) } else { Err(LayoutFault::Takes { layout, takes }.error().at(start)) }
+    if takes != count {
+        return Err(LayoutFault::Takes { layout, takes }.error().at(start));
+    }
+    // A derived struct has asked for an entry after the last one, and hides this with a `default`: one of its fields may
+    // hold the entry of another. A visitor with a name for each entry may only have checked that nothing follows.
+    if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
+        return Err(LayoutFault::TakesMore { layout }.error().at(start));
+    }
+    Ok(value)
 }
 
 /// The error of a type that rejects the entries of a metalayer. `takes_more` means that the type has asked for another

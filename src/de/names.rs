@@ -10,12 +10,13 @@ use crate::layout::{Entry, Layout};
 /// Whether a struct takes the entries of a layout by name. Otherwise, it takes them in order.
 ///
 /// If a struct has a field for an entry that the layout lacks, the struct must take the entries by name. serde's
-/// `visit_map` can skip this field. `visit_seq` cannot skip it: it ends with the error "invalid length", even if the
-/// field has a `default` or is an `Option`.
+/// `visit_map` can skip this field. `visit_seq` cannot: it reads the next entry into this field. After the last entry, it
+/// ends with the error "invalid length", even if the field is an `Option`, unless the field has a `default`.
 ///
 /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in the
-/// order of the entries count as seven fields. If one of them is an alias, serde reports a duplicate field. A
-/// struct with a well-known name for every entry of the layout certainly has a field for each.
+/// order of the entries count as seven fields, although one of them may be an alias: then an entry of a shorter layout may
+/// get the alias as its name, which serde reports as a duplicate field. A struct with a well-known name for every entry of
+/// the layout certainly has a field for each.
 pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<bool, Error> {
     if layout.can_be_fields(fields) {
         return Ok(false);
@@ -83,7 +84,7 @@ pub(super) struct ByName<'e, 'm, 'de, const ORDINARY: bool> {
 impl<const ORDINARY: bool> ByName<'_, '_, '_, ORDINARY> {
     /// The name of the field that takes this entry.
     fn field(&self, entry: Entry) -> &'static str {
-        // If no name is well-known, the struct has seven fields, one for each entry.
+        // If no name is a well-known name of this entry, the struct has seven fields, one for each entry.
         let in_order = || self.fields.get(entry as usize).copied();
         known(self.fields, entry).or_else(in_order).unwrap_or(entry.name())
     }

@@ -221,6 +221,107 @@ fn from_slice_rejects_fields_that_cannot_be_told_apart() {
 }
 
 #[test]
+fn from_slice_rejects_a_default_field_that_takes_the_entry_of_a_later_field() {
+    // Eight names, and none of them is `dtype`. Read in order, `label` would get the dtype and `kind` its default.
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct Label {
+        version: u8,
+        ndim: u8,
+        shape: Vec<u64>,
+        chunkshape: Vec<u32>,
+        blockshape: Vec<u32>,
+        dtype_format: u8,
+        #[serde(default)]
+        label: String,
+        #[serde(default)]
+        kind: String,
+    }
+    // Read in order, `note` would get the shape and `shape` the chunk shape.
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct Note {
+        version: u8,
+        ndim: u8,
+        #[serde(default)]
+        note: Vec<u64>,
+        shape: Vec<u64>,
+        chunkshape: Vec<u32>,
+        blockshape: IgnoredAny,
+        dtype_format: IgnoredAny,
+        #[serde(default)]
+        kind: String,
+    }
+    let bytes = bytes_of(Layout::B2nd);
+    let says = "byte 0: layout b2nd has 7 entries, but the type takes more";
+    for error in [from_slice::<Label>(&bytes).unwrap_err(), from_slice::<Note>(&bytes).unwrap_err()] {
+        assert_eq!((error.to_string().as_str(), error.kind()), (says, ErrorKind::EntryCount));
+    }
+}
+
+#[test]
+fn from_slice_accepts_a_struct_visitor_that_checks_for_the_end() {
+    /// Seven fields, whose visitor asks for an eighth entry to be sure that there is none.
+    #[derive(Debug)]
+    struct Careful;
+    impl<'de> serde::Deserialize<'de> for Careful {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            struct Visitor;
+            impl<'de> serde::de::Visitor<'de> for Visitor {
+                type Value = Careful;
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("a metalayer")
+                }
+                fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut seq: A) -> Result<Careful, A::Error> {
+                    while seq.next_element::<IgnoredAny>()?.is_some() {}
+                    Ok(Careful)
+                }
+            }
+            let names = &["version", "ndim", "shape", "chunkshape", "blockshape", "dtype_format", "dtype"];
+            deserializer.deserialize_struct("Careful", names, Visitor)
+        }
+    }
+    for layout in [Layout::B2nd, Layout::B2ndMismarked] {
+        from_slice::<Careful>(&bytes_of(layout)).unwrap();
+    }
+}
+
+#[test]
+fn from_slice_counts_an_alias_of_a_struct_without_known_names_as_a_field() {
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "reading fails")]
+    struct FirstAliased {
+        #[serde(alias = "z")]
+        a: u8,
+        b: u8,
+        c: Vec<u64>,
+        d: Vec<u32>,
+        e: Vec<u32>,
+        f: Value,
+    }
+    #[derive(Debug, Deserialize)]
+    #[allow(dead_code, reason = "only the last is compared")]
+    struct LastAliased {
+        a: u8,
+        b: u8,
+        c: Vec<u64>,
+        d: Vec<u32>,
+        e: Vec<u32>,
+        #[serde(alias = "z")]
+        f: Value,
+    }
+    let six = bytes_of(Layout::B2ndSix);
+    assert_eq!(from_slice::<FirstAliased>(&six).unwrap_err().to_string(), "byte 0: duplicate field `a`");
+    assert_eq!(from_slice::<LastAliased>(&six).unwrap().f, json!("int32"));
+
+    let seven = bytes_of(Layout::B2nd);
+    let says =
+        "byte 0: layout b2nd has 7 entries, but the type takes 6: the entry dtype_format may be missing";
+    assert_eq!(from_slice::<FirstAliased>(&seven).unwrap_err().to_string(), says);
+    assert_eq!(from_slice::<LastAliased>(&seven).unwrap_err().to_string(), says);
+}
+
+#[test]
 fn from_slice_rejects_a_map_visitor_that_takes_more_values_than_entries() {
     /// A map whose visitor reads five values without their keys, and then asks for one value more than the metalayer
     /// has.
