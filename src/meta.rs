@@ -19,12 +19,12 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 #[cfg(feature = "dtype")]
 use crate::dtype::{self, Dtype};
-use crate::error::{Detail, Error, LayoutFault};
+use crate::error::{Error, LayoutFault};
 use crate::geometry::{self, Dimensions, Geometry};
 use crate::layout::{Entry, Layout, MAX_NDIM, META_FIELDS, META_LAYOUT, META_NAME};
 use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
-use crate::wire::{Reader, check_dtype, check_fixint, check_ndim};
+use crate::wire::{Reader, check_dimensions, check_dtype, check_fixint, check_ndim};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
 // The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
@@ -220,9 +220,13 @@ impl Meta {
         dtype: &str,
     ) -> Result<Self, Error> {
         let ndim = check_ndim(found).map_err(|error| error.in_entry(Entry::Ndim))?;
-        check_vector(Entry::Shape, shapes.shape.len(), ndim)?;
-        check_vector(Entry::Chunkshape, shapes.chunkshape.len(), ndim)?;
-        check_vector(Entry::Blockshape, shapes.blockshape.len(), ndim)?;
+        for (entry, found) in [
+            (Entry::Shape, shapes.shape.len()),
+            (Entry::Chunkshape, shapes.chunkshape.len()),
+            (Entry::Blockshape, shapes.blockshape.len()),
+        ] {
+            check_dimensions(found, ndim).map_err(|error| error.in_entry(entry))?;
+        }
         check_fixint(version).map_err(|error| error.in_entry(Entry::Version))?;
         check_fixint(dtype_format).map_err(|error| error.in_entry(Entry::DtypeFormat))?;
         check_dtype(dtype.as_bytes()).map_err(|error| error.in_entry(Entry::Dtype))?;
@@ -400,7 +404,7 @@ impl Meta {
     /// # Ok::<(), b2nd_serde::Error>(())
     /// ```
     pub fn with_shape(mut self, shape: &[i64]) -> Result<Self, Error> {
-        check_vector(Entry::Shape, shape.len(), self.shapes.ndim)?;
+        check_dimensions(shape.len(), self.shapes.ndim).map_err(|error| error.in_entry(Entry::Shape))?;
         self.shapes = OwnedShapes::from_shapes(self.shapes.ndim, Shapes { shape, ..self.shapes() });
         Ok(self)
     }
@@ -428,13 +432,6 @@ impl Meta {
         self.dtype = dtype.into();
         Ok(self)
     }
-}
-
-fn check_vector(entry: Entry, length: usize, ndim: u8) -> Result<(), Error> {
-    if length == usize::from(ndim) {
-        return Ok(());
-    }
-    Err(Error::new(Detail::Dimensions { found: length, ndim }).in_entry(entry))
 }
 
 // Written by hand, because a derived `Debug` would show an empty dtype if the layout has no dtype.

@@ -29,7 +29,7 @@ pub(crate) struct Metalayer<'de> {
     /// Whether a dimension is negative.
     pub(crate) has_negative: bool,
     /// The bytes after the metalayer.
-    pub(crate) rest: Reader<'de>,
+    pub(crate) after: Reader<'de>,
 }
 
 impl<'de> Metalayer<'de> {
@@ -45,11 +45,10 @@ impl<'de> Metalayer<'de> {
             [MARKED_5, ..] => return Ok(Layout::Caterva),
             // The entries that both layouts have are those of `Caterva`.
             [MARKED_6, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
-                Ok(Self { rest, .. }) => match *rest.rest() {
-                    [STR32, ..] => return Ok(Layout::B2ndSix),
-                    [0..=FIXINT_MAX, ..] => return Ok(Layout::B2ndMismarked),
-                    [found, ..] => rest.error(Detail::SixthEntry { found }),
-                    [] => rest.truncated(1).in_entry(Entry::Dtype),
+                Ok(Self { after, .. }) => match after.rest().first().copied() {
+                    Some(STR32) => return Ok(Layout::B2ndSix),
+                    Some(..=FIXINT_MAX) => return Ok(Layout::B2ndMismarked),
+                    found => after.error(Detail::SixthEntry { found }),
                 },
                 Err(error) => error,
             },
@@ -105,7 +104,7 @@ impl<'de> Metalayer<'de> {
             dtype_format: 0,
             dtype: Ok(""),
             has_negative: false,
-            rest: reader,
+            after: reader,
         };
         // The outer marker, which has determined the layout.
         reader.skip(1);
@@ -131,7 +130,7 @@ impl<'de> Metalayer<'de> {
             (@Str32) => { reader.text() };
         }
         with_entries!(read_entries);
-        metalayer.rest = reader;
+        metalayer.after = reader;
         Ok(metalayer)
     }
 
@@ -149,7 +148,7 @@ impl<'de> Metalayer<'de> {
                 _ => bytes.len(),
             };
         }
-        Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.rest.position())
+        Metalayer::read(Reader::new(bytes)).map_or(bytes.len(), |metalayer| metalayer.after.position())
     }
 
     #[inline(always)]
@@ -160,13 +159,13 @@ impl<'de> Metalayer<'de> {
     /// Whether bytes follow the metalayer.
     #[inline(always)]
     pub(crate) fn has_rest(&self) -> bool {
-        !self.rest.rest().is_empty()
+        !self.after.rest().is_empty()
     }
 
     /// Fails if bytes follow the metalayer.
     pub(crate) fn check_end(&self) -> Result<(), Error> {
         // The bytes after the metalayer may be entries of a later version, so the version is added to the error.
-        self.rest.check_end().map_err(|error| error.of_version(self.version))
+        self.after.check_end().map_err(|error| error.of_version(self.version))
     }
 }
 

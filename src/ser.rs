@@ -7,8 +7,8 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! `to_vec` and `serialized_size` write as `to_slice` does: into a vector of a fixed length, or into no bytes at all. A `Meta`
-//! is a struct whose first field gives the layout (`SerializeMeta`).
+//! `to_vec` writes into a vector of fixed length, `serialized_size` into an empty buffer. A `Meta` is a struct whose first
+//! field gives the layout (`SerializeMeta`).
 
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};
@@ -23,15 +23,17 @@ use crate::error::{Detail, Error, LayoutFault, TextFault, ValueType, out_of_rang
 use crate::layout::BEFORE_TEXT;
 use crate::layout::{Encoding, Entry, Layout, META_FIELDS, META_LAYOUT, ParseLayoutError, may_be_meta};
 use crate::macros::{serialize_elements, serialize_rejects, serialize_through, serializer_types};
-use crate::wire::{FixedInt, Slots, Writer, check_dtype};
+use crate::wire::{FixedInt, Slots, Writer, check_dimensions, check_dtype};
 
-/// The length of a new vector before the length of the metalayer is known: enough for 16 dimensions, and for a dtype of 64
-/// bytes or, with fewer dimensions, more.
+/// The first length of a new vector. It has room for 16 dimensions and a dtype of 64 bytes. With fewer dimensions, a longer
+/// dtype fits.
 #[cfg(feature = "alloc")]
 const NEW_VEC_LEN: usize = BEFORE_TEXT.of(16) + 64;
 
-/// Writes a value as a metalayer into a new vector. The capacity of the vector can be some hundred bytes more than its
+/// Writes a value as a metalayer into a new vector. The capacity of the vector can be a few hundred bytes more than its
 /// length.
+///
+/// For a long metalayer, `serialize` is called twice, first to measure the length. Both calls must give the same value.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
 /// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
@@ -179,7 +181,7 @@ fn long_vec<T: Serialize + ?Sized>(
 // All generated methods call this one function, so each generated method is short.
 #[cold]
 fn unsupported<S, T>(_: &S, found: ValueType) -> Result<T, Error> {
-    Err(Error::new(Detail::Unsupported(found)))
+    Err(Error::new(Detail::UnsupportedValue(found)))
 }
 
 /// A serde serializer that writes metalayers into a buffer.
@@ -492,6 +494,8 @@ impl SerializeMeta<'_> {
             Some(entry) if entry.name() == key => {
                 if layout.has(entry) {
                     metalayer.write(entry, value)?;
+                } else {
+                    value.serialize(LackingSerializer(layout)).map_err(|error| error.in_entry(entry))?;
                 }
                 metalayer.next = Some(next + 1);
                 Ok(())
@@ -529,7 +533,36 @@ impl serde::Serializer for LayoutSerializer {
 
     serialize_through! { some newtype }
 
-    serialize_rejects! { unsupported: integers bool floats char display bytes none unit variants sequences map structs }
+    serialize_rejects! { not_a_meta: integers bool floats char display bytes none unit variants sequences map structs }
+}
+
+/// The error for a user's own struct that has the name and the fields of a `Meta`, but no name of a layout.
+#[cold]
+fn not_a_meta<T>(_: &LayoutSerializer, _: ValueType) -> Result<T, Error> {
+    Err(LayoutFault::NotAMeta.error())
+}
+
+/// The serializer for an entry that the layout of a `Meta` lacks. Only `None` is valid, and is not written.
+// A user's own struct with the name and the fields of a `Meta` may have a value here, which must not be dropped silently.
+struct LackingSerializer(Layout);
+
+impl serde::Serializer for LackingSerializer {
+    serializer_types! { (), Error }
+
+    #[inline]
+    fn serialize_none(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    serialize_through! { some newtype }
+
+    serialize_rejects! { surplus: integers bool floats char str bytes unit variants sequences map structs }
+}
+
+/// The error for a value of an entry that the layout lacks.
+#[cold]
+fn surplus<T>(&LackingSerializer(layout): &LackingSerializer, _: ValueType) -> Result<T, Error> {
+    Err(LayoutFault::Surplus { layout }.error())
 }
 
 /// The integer that a value serializes as.
@@ -598,14 +631,15 @@ struct VectorSerializer<'s, W> {
     ndim: u8,
 }
 
-#[inline]
-fn check_count(found: usize, ndim: u8) -> Result<(), Error> {
-    if found == usize::from(ndim) { Ok(()) } else { Err(wrong_dimensions(found, ndim)) }
-}
-
+/// The error for a vector of which `count` dimensions were counted. If `count` is above `ndim`, more may follow.
 #[cold]
-fn wrong_dimensions(found: usize, ndim: u8) -> Error {
-    Error::new(Detail::Dimensions { found, ndim })
+fn wrong_dimensions(count: usize, ndim: u8) -> Error {
+    let detail = if count > usize::from(ndim) {
+        Detail::MoreDimensions { ndim }
+    } else {
+        Detail::Dimensions { found: count, ndim }
+    };
+    Error::new(detail)
 }
 
 impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
@@ -614,7 +648,7 @@ impl<'s, W: FixedInt + Width> serde::Serializer for VectorSerializer<'s, W> {
     #[inline]
     fn serialize_seq(self, len: Option<usize>) -> Result<Self::SerializeSeq, Error> {
         if let Some(len) = len {
-            check_count(len, self.ndim)?;
+            check_dimensions(len, self.ndim)?;
         }
         Ok(SerializeVector { slots: self.slots, entry: self.entry, ndim: self.ndim, count: Some(0) })
     }
@@ -675,7 +709,8 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
 
     #[inline]
     fn finish(self) -> Result<(), Error> {
-        check_count(self.count.ok_or_else(ignored_error)?, self.ndim)
+        let count = self.count.ok_or_else(ignored_error)?;
+        if count == usize::from(self.ndim) { Ok(()) } else { Err(wrong_dimensions(count, self.ndim)) }
     }
 }
 

@@ -136,7 +136,7 @@ impl ReadError for Error {
 
     #[inline]
     fn in_entry(self, entry: Entry) -> Self {
-        self.in_entry(entry)
+        Error::in_entry(self, entry)
     }
 }
 
@@ -318,6 +318,12 @@ pub(crate) fn check_ndim(count: usize) -> Result<u8, Error> {
         Ok(ndim) if count <= MAX_NDIM => Ok(ndim),
         _ => Err(out_of_range(count as u128)),
     }
+}
+
+/// Checks that a vector to be written has `ndim` dimensions.
+#[inline]
+pub(crate) fn check_dimensions(found: usize, ndim: u8) -> Result<(), Error> {
+    if found == usize::from(ndim) { Ok(()) } else { Err(Error::new(Detail::Dimensions { found, ndim })) }
 }
 
 /// Checks that bytes can be `dtype`, if they are UTF-8.

@@ -24,7 +24,7 @@ use serde::de::{Deserialize, DeserializeSeed, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::error::{Detail, Error, LayoutFault, ValueType};
-use crate::layout::{Entry, Layout, META_FIELDS, is_meta, with_entries};
+use crate::layout::{Entry, Layout, is_meta, with_entries};
 use crate::macros::deserialize_through;
 use crate::metalayer::Metalayer;
 use crate::wire::Reader;
@@ -41,6 +41,8 @@ use value::ValueDeserializer;
 /// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
 /// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores it.
 /// Bytes after the metalayer are an error too, but every other error takes precedence.
+///
+/// A type whose `Deserialize` catches the error, or reads nothing, accepts any bytes.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -225,7 +227,7 @@ impl<'de> Deserializer<'de> {
             // `read_general` gives the same result for all that this case takes, only more slowly.
             Some(metalayer) if requested.takes_all_in_order() && !(self.must_end && metalayer.has_rest()) => {
                 let value = visit::<true, V>(&metalayer, requested, visitor)?;
-                self.reader = metalayer.rest;
+                self.reader = metalayer.after;
                 Ok(value)
             }
             _ => self.read_general(requested, visitor),
@@ -247,7 +249,7 @@ impl<'de> Deserializer<'de> {
         if self.must_end {
             metalayer.check_end()?;
         }
-        self.reader = metalayer.rest;
+        self.reader = metalayer.after;
         Ok(value)
     }
 
@@ -275,9 +277,7 @@ fn invalid_meta(offset: usize, bytes: &[u8], must_end: bool, _: Error) -> Error 
     match Metalayer::read_with_text(Reader::at(offset, bytes), must_end) {
         Err(error) => error,
         // A `Meta` accepts these bytes, so the type is a user's own struct with the name and the fields of a `Meta`.
-        Ok((Metalayer { layout, .. }, _)) => {
-            LayoutFault::Takes { layout, takes: META_FIELDS.len() }.error().at(offset)
-        }
+        Ok(_) => LayoutFault::NotAMeta.error().at(offset),
     }
 }
 
@@ -342,7 +342,7 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
             Ok(true) => visitor.visit_map(ByName { entries: &mut entries, fields }),
             Err(error) => Err(error),
         },
-        RequestedEntries::Map => Err(Error::new(Detail::Unsupported(ValueType::Map))),
+        RequestedEntries::Map => Err(Error::new(Detail::UnsupportedType(ValueType::Map))),
     };
     let value = match value {
         Ok(value) => value,

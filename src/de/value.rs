@@ -53,7 +53,7 @@ trait Value<'de, const ORDINARY: bool>: Sized {
 /// The error for a type that has no encoding at this place.
 #[cold]
 fn rejected<T>(found: ValueType, place: Place) -> Result<T, Error> {
-    Err(place.add_to(Error::new(Detail::Unsupported(found))))
+    Err(place.add_to(Error::new(Detail::UnsupportedType(found))))
 }
 
 impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for u8 {

@@ -189,6 +189,8 @@ pub(crate) enum LayoutFault {
     FieldOrder { field: &'static str, layout: Layout },
     /// The field comes after the field of a later entry.
     FieldAfter { field: &'static str, layout: Layout },
+    /// A user's own struct has the name and the fields of a `Meta`.
+    NotAMeta,
 }
 
 impl LayoutFault {
@@ -217,13 +219,17 @@ pub(crate) enum Detail {
     },
     /// The input is a whole Blosc2 frame, not only its metalayer.
     WholeFrame,
-    /// The byte after the block shape begins neither a dtype nor a dtype format.
+    /// The byte after the block shape begins neither a dtype nor a dtype format; `None` if the input ends there.
     SixthEntry {
-        found: u8,
+        found: Option<u8>,
     },
     /// A vector to be written does not have `ndim` dimensions.
     Dimensions {
         found: usize,
+        ndim: u8,
+    },
+    /// A vector to be written has more than `ndim` dimensions. It is not known how many, because the rest was not read.
+    MoreDimensions {
         ndim: u8,
     },
     /// The Rust type takes another number of dimensions than the vector in the input has.
@@ -239,7 +245,10 @@ pub(crate) enum Detail {
     },
     /// The Rust type or the value does not fit the layout.
     Fit(LayoutFault),
-    Unsupported(ValueType),
+    /// The Rust type takes a kind of value that cannot be read at this place.
+    UnsupportedType(ValueType),
+    /// A value of this kind cannot be written at this place.
+    UnsupportedValue(ValueType),
     BufferTooSmall {
         needed: usize,
         given: usize,
@@ -310,10 +319,12 @@ impl Detail {
     /// The kind of an error with this fault in this entry.
     pub(super) fn kind(&self, entry: Option<Entry>) -> ErrorKind {
         match self {
-            Self::Truncated { .. } => ErrorKind::UnexpectedEnd,
+            Self::Truncated { .. } | Self::SixthEntry { found: None } => ErrorKind::UnexpectedEnd,
             Self::Marker { .. } => ErrorKind::Marker,
             Self::Layout { .. } | Self::WholeFrame | Self::SixthEntry { .. } => ErrorKind::Layout,
-            Self::Dimensions { .. } | Self::TakesDimensions { .. } => ErrorKind::DimensionCount,
+            Self::Dimensions { .. } | Self::MoreDimensions { .. } | Self::TakesDimensions { .. } => {
+                ErrorKind::DimensionCount
+            }
             Self::OutOfRange(_) if entry == Some(Entry::Ndim) => ErrorKind::Rank,
             Self::OutOfRange(_) => ErrorKind::OutOfRange,
             Self::Text(TextFault::NotUtf8 { .. }) => ErrorKind::Utf8,
@@ -323,8 +334,10 @@ impl Detail {
             Self::Fit(LayoutFault::FieldOrder { .. } | LayoutFault::FieldAfter { .. }) => {
                 ErrorKind::FieldOrder
             }
+            Self::UnsupportedType(_) | Self::UnsupportedValue(_) | Self::Fit(LayoutFault::NotAMeta) => {
+                ErrorKind::UnsupportedType
+            }
             Self::Fit(_) => ErrorKind::EntryCount,
-            Self::Unsupported(_) => ErrorKind::UnsupportedType,
             Self::BufferTooSmall { .. } => ErrorKind::BufferTooSmall,
             #[cfg(feature = "std")]
             Self::Reader(_) | Self::Writer(_) => ErrorKind::Io,

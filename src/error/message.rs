@@ -118,11 +118,15 @@ impl Located {
                 "these bytes are a whole Blosc2 frame; `b2nd_frame::Frame` finds the metalayer in it",
             ),
             &Detail::SixthEntry { found } => {
-                let (str32, found) = (Marker(STR32), Marker(found));
-                write!(f, "expected {str32} for dtype, or {FIXINTS} for dtype_format, found {found}")
+                write!(f, "expected {} for dtype, or {FIXINTS} for dtype_format, ", Marker(STR32))?;
+                let Some(found) = found else { return f.write_str("but the input ends here") };
+                write!(f, "found {}", Marker(found))
             }
             &Detail::Dimensions { found, ndim } => {
                 write!(f, "{place} has {}, but ndim is {ndim}", dimensions(found))
+            }
+            &Detail::MoreDimensions { ndim } => {
+                write!(f, "{place} has more than {}, but ndim is {ndim}", dimensions(ndim.into()))
             }
             &Detail::TakesDimensions { takes, ndim } => {
                 write!(f, "{place} has {}, but the type takes {takes}", dimensions(ndim))
@@ -140,7 +144,8 @@ impl Located {
             Detail::BufferTooSmall { needed, given } => {
                 write!(f, "the metalayer has {}, but the buffer has {given}", bytes(*needed))
             }
-            Detail::Unsupported(found) => self.unsupported(*found, f),
+            Detail::UnsupportedType(takes) => self.unsupported_type(*takes, f),
+            Detail::UnsupportedValue(found) => self.unsupported_value(*found, f),
             Detail::IgnoredError => f.write_str("the type ignored an error in one of its entries"),
             Detail::Unstable => f.write_str("the value changed between two calls of its `Serialize`"),
             #[cfg(feature = "std")]
@@ -205,6 +210,10 @@ impl Located {
             LayoutFault::FieldAfter { field, layout } => {
                 write!(f, "field `{field}` comes after `{place}`: {}", OrderOf(layout))
             }
+            LayoutFault::NotAMeta => f.write_str(
+                "the struct has the name and the fields of `b2nd_serde::Meta`, but is another type: use that type, or \
+                 rename the struct",
+            ),
         }
     }
 
@@ -223,26 +232,32 @@ impl Located {
         }
     }
 
-    /// Writes the message for the kind `found`, which is not valid at this place. When writing, `found` is the kind of
-    /// the value. When reading, `found` is the kind of value that the Rust type takes.
-    fn unsupported(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (place, found_name) = (self.place(), found.name());
-        let is = ExpectedValue(self);
-        // An error without an offset is an error of writing.
-        match (self.offset.is_none(), self.entry.is_some()) {
-            (true, true) => write!(f, "{place}: expected {is}, found {found_name}"),
-            (true, false) => write!(f, "expected {is}, found {found_name}"),
-            (false, true) => write!(f, "{place} is {is}, but the type takes {found_name}"),
-            (false, false) => write!(f, "a metalayer is {is}, but the type takes {found_name}"),
+    /// Writes the message for a Rust type that takes a kind of value that is not valid at this place.
+    fn unsupported_type(&self, takes: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.entry {
+            Some(_) => write!(f, "{}", self.place()),
+            None => f.write_str("a metalayer"),
         }?;
-        // Hints for the mistakes that serde makes easy.
-        f.write_str(match (self.encoding(), found) {
+        write!(f, " is {}, but the type takes {}{}", ExpectedValue(self), takes.name(), self.hint(takes))
+    }
+
+    /// Writes the message for a value that is not valid at this place.
+    fn unsupported_value(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.entry.is_some() {
+            write!(f, "{}: ", self.place())?;
+        }
+        write!(f, "expected {}, found {}{}", ExpectedValue(self), found.name(), self.hint(found))
+    }
+
+    /// A hint for a mistake that serde makes easy: the kind `found` is not valid at this place.
+    fn hint(&self, found: ValueType) -> &'static str {
+        match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",
             (Some(Encoding::Str32), ValueType::Sequence) => " (for bytes, use `serde_bytes`)",
             (Some(Encoding::Str32), ValueType::Enum) => " (a variant without content is a string)",
             (None, ValueType::Map) => " (`flatten` turns a struct into a map)",
             _ => "",
-        })
+        }
     }
 
     /// Writes the message of an error that the type's own `Serialize` or `Deserialize` raised.

@@ -90,7 +90,8 @@ pub enum ErrorKind {
     /// A field of a struct has the name of one entry, but is in the position of another. Or the field comes after a
     /// field that has the name of a later entry.
     FieldOrder,
-    /// The Rust type or the value is of a kind that cannot be in this position, such as a map or a float.
+    /// The Rust type or the value is of a kind that cannot be in this position, such as a map or a float. Or a struct of
+    /// your own has the name and the fields of a `Meta`.
     UnsupportedType,
     /// The buffer is shorter than the metalayer. [`Error::needed_len`] is the length of the metalayer.
     BufferTooSmall,
@@ -187,8 +188,8 @@ impl Error {
     }
 
     /// The offset of the byte at which the error was found, counted from the start of the input; `None` in four cases:
-    /// the error occurred when writing, the reader failed, the Rust type rejected the whole metalayer with an error of its
-    /// own, or the offset is 2^32 or more.
+    /// the error occurred when writing, the reader failed, the offset is 2^32 or more, or the Rust type rejected the
+    /// metalayer after its entries were read, as with `#[serde(try_from)]`.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)
@@ -317,6 +318,17 @@ impl From<Error> for io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(all(feature = "alloc", target_pointer_width = "64"))]
+    #[test]
+    fn message_is_one_of_reading_after_4_gib() {
+        use alloc::string::ToString;
+
+        let error =
+            Error::new(Detail::UnsupportedType(ValueType::Float)).in_entry(Entry::Version).at(1 << 32);
+        assert_eq!(error.offset(), None);
+        assert_eq!(error.to_string(), "version is an integer, but the type takes a float");
+    }
 
     #[test]
     fn error_is_small() {

@@ -225,7 +225,7 @@ fn from_slice_rejects_a_default_field_that_takes_the_entry_of_a_later_field() {
     // Eight names, and none of them is `dtype`. Read in order, `label` would get the dtype and `kind` its default.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
-    struct Label {
+    struct Labeled {
         version: u8,
         ndim: u8,
         shape: Vec<u64>,
@@ -240,7 +240,7 @@ fn from_slice_rejects_a_default_field_that_takes_the_entry_of_a_later_field() {
     // Read in order, `note` would get the shape and `shape` the chunk shape.
     #[derive(Debug, Deserialize)]
     #[allow(dead_code, reason = "reading fails")]
-    struct Note {
+    struct Noted {
         version: u8,
         ndim: u8,
         #[serde(default)]
@@ -254,7 +254,7 @@ fn from_slice_rejects_a_default_field_that_takes_the_entry_of_a_later_field() {
     }
     let bytes = bytes_of(Layout::B2nd);
     let says = "byte 0: layout b2nd has 7 entries, but the type takes more";
-    for error in [from_slice::<Label>(&bytes).unwrap_err(), from_slice::<Note>(&bytes).unwrap_err()] {
+    for error in [from_slice::<Labeled>(&bytes).unwrap_err(), from_slice::<Noted>(&bytes).unwrap_err()] {
         assert_eq!((error.to_string().as_str(), error.kind()), (says, ErrorKind::EntryCount));
     }
 }

@@ -4,7 +4,7 @@
 #![cfg(feature = "alloc")]
 
 use crate::common::{EXAMPLE, Seven, meta_of_rank, seven};
-use b2nd_serde::{Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
+use b2nd_serde::{ErrorKind, Layout, Meta, Shapes, from_slice, take_from_slice, to_vec};
 use ron::ser::PrettyConfig;
 use serde::de::Deserialize as _;
 use serde::de::value::{self, BytesDeserializer};
@@ -106,20 +106,57 @@ fn from_slice_and_to_vec_take_a_user_struct_named_meta_as_seven_entries() {
     assert_eq!(error.to_string(), "byte 3: shape: invalid type: sequence, expected u8");
 }
 
-#[test]
-fn from_slice_and_to_vec_count_the_entries_of_a_user_struct_with_all_fields_of_meta() {
-    #[derive(Debug, Serialize, Deserialize)]
-    #[serde(rename = "Meta")]
-    struct Mirror {
-        layout: String,
-        version: u8,
-        ndim: u8,
-        shape: Vec<i64>,
-        chunkshape: Vec<i32>,
-        blockshape: Vec<i32>,
-        dtype_format: Option<u8>,
-        dtype: Option<String>,
+/// A user's struct with the name and the fields of a `Meta`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename = "Meta")]
+struct LookAlike<L, F, D> {
+    layout: L,
+    version: u8,
+    ndim: u8,
+    shape: [i64; 0],
+    chunkshape: [i32; 0],
+    blockshape: [i32; 0],
+    dtype_format: F,
+    dtype: D,
+}
+
+impl<L, F, D> LookAlike<L, F, D> {
+    fn new(layout: L, dtype_format: F, dtype: D) -> Self {
+        let (shape, chunkshape, blockshape) = ([], [], []);
+        Self { layout, version: 0, ndim: 0, shape, chunkshape, blockshape, dtype_format, dtype }
     }
+}
+
+const NOT_A_META: &str = "the struct has the name and the fields of `b2nd_serde::Meta`, but is another type: use that \
+     type, or rename the struct";
+
+#[test]
+fn to_vec_rejects_a_value_for_an_entry_that_the_layout_of_a_user_struct_lacks() {
+    fn surplus(value: &impl serde::Serialize) -> String {
+        to_vec(value).unwrap_err().to_string()
+    }
+    let meta = meta_of_rank(0, "<i4").with_layout(Layout::Caterva).unwrap();
+    assert_eq!(to_vec(&LookAlike::new("caterva", None::<u8>, None::<&str>)).unwrap(), to_vec(&meta).unwrap());
+
+    let says = "layout caterva has no entry dtype, but the value has one";
+    assert_eq!(surplus(&LookAlike::new("caterva", None::<u8>, Some("<i4"))), says);
+    assert_eq!(surplus(&LookAlike::new("caterva", None::<u8>, "<i4")), says);
+    assert_eq!(surplus(&LookAlike::new("caterva", None::<u8>, format_args!("<i4"))), says);
+    assert_eq!(surplus(&LookAlike::new("caterva", None::<u8>, [0_u8; 3])), says);
+    assert_eq!(surplus(&LookAlike::new("caterva", None::<u8>, ())), says);
+    let says = "layout b2nd-six has no entry dtype_format, but the value has one";
+    assert_eq!(surplus(&LookAlike::new("b2nd-six", Some(0), Some("int32"))), says);
+    assert_eq!(surplus(&LookAlike::new("b2nd-six", 0, "int32")), says);
+}
+
+#[test]
+fn to_vec_rejects_a_user_struct_that_looks_like_a_meta_but_has_no_layout_name() {
+    let error = to_vec(&LookAlike::new(7, Some(0), Some("<i4"))).unwrap_err();
+    assert_eq!((error.to_string().as_str(), error.kind()), (NOT_A_META, ErrorKind::UnsupportedType));
+}
+
+#[test]
+fn from_slice_and_to_vec_reject_a_user_struct_that_looks_like_a_meta() {
     #[derive(Debug, Serialize)]
     #[serde(rename = "Meta")]
     struct Eight {
@@ -133,9 +170,11 @@ fn from_slice_and_to_vec_count_the_entries_of_a_user_struct_with_all_fields_of_m
         layout: &'static str,
     }
     let bytes = to_vec(&meta_of_rank(2, "<i4")).unwrap();
-    let says = "byte 0: layout b2nd has 7 entries, but the type takes 8";
-    assert_eq!(from_slice::<Mirror>(&bytes).unwrap_err().to_string(), says);
-    assert_eq!(take_from_slice::<Mirror>(&bytes).unwrap_err().to_string(), says);
+    type ToRead = LookAlike<String, Option<u8>, Option<String>>;
+    let says = format!("byte 0: {NOT_A_META}");
+    assert_eq!(from_slice::<ToRead>(&bytes).unwrap_err().to_string(), says);
+    let error = take_from_slice::<ToRead>(&bytes).unwrap_err();
+    assert_eq!((error.to_string(), error.kind()), (says, ErrorKind::UnsupportedType));
 
     let eight = Eight {
         version: 0,
