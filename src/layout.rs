@@ -1,7 +1,8 @@
 //! The order of the wire: the entries of a metalayer, and the layouts.
 
 // This file has two tables: `with_entries!` has one row for each entry, and `layouts!` one row for each layout. Names,
-// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables.
+// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables. Only the fields of a
+// `Meta` are written by hand, because their types differ from entry to entry.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
 // `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker,

@@ -12,7 +12,7 @@
 //! | `serialize_elements!` | the traits that receive the elements of a sequence, tuple or tuple struct |
 //! | `deserialize_through!` | methods of `Deserializer` for types that count as another type |
 //!
-//! The macros name kinds of types as the table on the page of the data model does.
+//! The macros take kinds of types, such as `integers` or `sequences`; each kind is some of serde's types.
 
 /// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
 /// elements of a sequence, the fields of a struct and the entries of a map.

@@ -214,12 +214,12 @@ impl Meta {
     fn checked(
         layout: Layout,
         version: u8,
-        found: usize,
+        ndim: usize,
         shapes: Shapes<'_>,
         dtype_format: u8,
         dtype: &str,
     ) -> Result<Self, Error> {
-        let ndim = check_ndim(found).map_err(|error| error.in_entry(Entry::Ndim))?;
+        let ndim = check_ndim(ndim).map_err(|error| error.in_entry(Entry::Ndim))?;
         for (entry, found) in [
             (Entry::Shape, shapes.shape.len()),
             (Entry::Chunkshape, shapes.chunkshape.len()),
@@ -457,13 +457,13 @@ impl Serialize for Meta {
         // The layout comes first, because it determines the entries. This crate's own `Serializer` needs the layout
         // before the entries.
         fields.serialize_field(META_LAYOUT, &self.layout)?;
-        fields.serialize_field("version", &self.version)?;
-        fields.serialize_field("ndim", &self.shapes.ndim)?;
-        fields.serialize_field("shape", self.shape())?;
-        fields.serialize_field("chunkshape", self.chunkshape())?;
-        fields.serialize_field("blockshape", self.blockshape())?;
-        fields.serialize_field("dtype_format", &self.dtype_format())?;
-        fields.serialize_field("dtype", &self.dtype())?;
+        fields.serialize_field(Entry::Version.name(), &self.version)?;
+        fields.serialize_field(Entry::Ndim.name(), &self.shapes.ndim)?;
+        fields.serialize_field(Entry::Shape.name(), self.shape())?;
+        fields.serialize_field(Entry::Chunkshape.name(), self.chunkshape())?;
+        fields.serialize_field(Entry::Blockshape.name(), self.blockshape())?;
+        fields.serialize_field(Entry::DtypeFormat.name(), &self.dtype_format())?;
+        fields.serialize_field(Entry::Dtype.name(), &self.dtype())?;
         fields.end()
     }
 }
@@ -514,15 +514,16 @@ impl<'de> Visitor<'de> for MetaVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta, A::Error> {
         let (map, mut draft) = (&mut map, Draft::default());
         while let Some(field) = map.next_key_seed(FieldName)? {
+            let name = field.map_or(META_LAYOUT, Entry::name);
             match field {
-                None => value(map, META_LAYOUT, &mut draft.layout)?,
-                Some(Entry::Version) => value(map, "version", &mut draft.version)?,
-                Some(Entry::Ndim) => value(map, "ndim", &mut draft.ndim)?,
-                Some(Entry::Shape) => value(map, "shape", &mut draft.shape)?,
-                Some(Entry::Chunkshape) => value(map, "chunkshape", &mut draft.chunkshape)?,
-                Some(Entry::Blockshape) => value(map, "blockshape", &mut draft.blockshape)?,
-                Some(Entry::DtypeFormat) => value(map, "dtype_format", &mut draft.dtype_format)?,
-                Some(Entry::Dtype) => value(map, "dtype", &mut draft.dtype)?,
+                None => value(map, name, &mut draft.layout)?,
+                Some(Entry::Version) => value(map, name, &mut draft.version)?,
+                Some(Entry::Ndim) => value(map, name, &mut draft.ndim)?,
+                Some(Entry::Shape) => value(map, name, &mut draft.shape)?,
+                Some(Entry::Chunkshape) => value(map, name, &mut draft.chunkshape)?,
+                Some(Entry::Blockshape) => value(map, name, &mut draft.blockshape)?,
+                Some(Entry::DtypeFormat) => value(map, name, &mut draft.dtype_format)?,
+                Some(Entry::Dtype) => value(map, name, &mut draft.dtype)?,
             }
         }
         draft.finish()

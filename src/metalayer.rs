@@ -39,7 +39,7 @@ impl<'de> Metalayer<'de> {
     /// before that byte are checked.
     // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
     // written only during a few days of 2023.
-    pub(crate) fn layout(reader: Reader<'de>) -> Result<Layout, Error> {
+    pub(crate) fn find_layout(reader: Reader<'de>) -> Result<Layout, Error> {
         let error = match reader.rest() {
             [MARKED_7, ..] => return Ok(Layout::B2nd),
             [MARKED_5, ..] => return Ok(Layout::Caterva),
@@ -62,7 +62,7 @@ impl<'de> Metalayer<'de> {
     #[cold]
     #[inline(never)]
     pub(crate) fn read(reader: Reader<'de>) -> Result<Self, Error> {
-        Self::read_as(Self::layout(reader)?, reader).map_err(|error| of_version(error, reader))
+        Self::read_as(Self::find_layout(reader)?, reader).map_err(|error| of_version(error, reader))
     }
 
     /// Reads the metalayer at the front of the reader, and its dtype as text. If it `must_end` the input, bytes after it are
@@ -190,29 +190,29 @@ pub(crate) struct Place {
     pub(crate) layout: Layout,
     pub(crate) ndim: u8,
     pub(crate) entry: Entry,
-    /// If the value is a dimension, the number of dimensions up to it; 0 for the whole entry.
-    dimensions: u8,
+    /// The number of the dimension, counted from 1; 0 for the whole entry.
+    dimension_number: u8,
 }
 
 impl Place {
     #[inline(always)]
     fn new(start: usize, layout: Layout, ndim: u8, entry: Entry) -> Self {
-        Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimensions: 0 }
+        Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimension_number: 0 }
     }
 
     /// The place of a dimension of the vector at this place. `left` is the number of dimensions after it.
     #[inline(always)]
-    pub(crate) fn before(self, left: usize) -> Self {
-        Self { dimensions: self.ndim - u8::try_from(left).unwrap_or_default(), ..self }
+    pub(crate) fn of_dimension(self, left: usize) -> Self {
+        Self { dimension_number: self.ndim - u8::try_from(left).unwrap_or_default(), ..self }
     }
 
     /// Adds this place to an error, unless the error has a place already.
     #[cold]
     #[inline(never)]
     pub(crate) fn add_to(self, error: Error) -> Error {
-        let Self { start, layout, ndim, entry, dimensions } = self;
+        let Self { start, layout, ndim, entry, dimension_number } = self;
         let offset = start as usize + layout.bytes_before(entry).of(ndim);
-        if let Some(dimension) = dimensions.checked_sub(1) {
+        if let Some(dimension) = dimension_number.checked_sub(1) {
             // The marker of the vector, and the dimensions before this one.
             let before = entry.encoding().size().of(dimension);
             error.in_dimension(entry, dimension.into()).at(offset + before)
@@ -230,11 +230,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layout_finds_each_layout_by_its_marker() {
+    fn find_layout_finds_each_layout_by_its_marker() {
         for &layout in Layout::ALL {
-            let found = Metalayer::layout(Reader::new(&[layout.marker()]));
+            let found = Metalayer::find_layout(Reader::new(&[layout.marker()]));
             match Layout::ALL.iter().filter(|other| other.marker() == layout.marker()).count() {
-                1 => assert!(found.is_ok_and(|found| found == layout), "{layout}: `layout` needs its marker"),
+                1 => assert!(
+                    found.is_ok_and(|found| found == layout),
+                    "{layout}: `find_layout` needs its marker"
+                ),
                 _ => assert!(found.is_err(), "{layout}: a later byte decides"),
             }
         }
@@ -265,7 +268,7 @@ mod tests {
         let place = Place::new(100, Layout::B2nd, 2, Entry::Chunkshape);
         let of_entry = place.add_to(custom());
         assert_eq!((of_entry.offset(), of_entry.dimension()), (Some(122), None));
-        let of_dimension = place.before(0).add_to(custom());
+        let of_dimension = place.of_dimension(0).add_to(custom());
         assert_eq!((of_dimension.offset(), of_dimension.dimension()), (Some(128), Some(1)));
         // An error keeps its own place.
         assert_eq!(Place::new(0, Layout::B2nd, 2, Entry::Shape).add_to(of_dimension).offset(), Some(128));

@@ -271,7 +271,7 @@ impl<'a> Serializer<'a> {
         if may_be_meta(name, len) {
             let requested = self.layout;
             let metalayer = self.metalayer(Layout::B2nd);
-            return Ok(SerializeFields::Meta(SerializeMeta { metalayer, requested, layout: None }));
+            return Ok(SerializeFields::Meta(SerializeMeta { metalayer, requested, meta_layout: None }));
         }
         self.start_tuple(len).map(SerializeFields::Entries)
     }
@@ -472,7 +472,7 @@ pub struct SerializeMeta<'s> {
     /// The layout that the `Meta` must have, if one was requested.
     requested: Option<Layout>,
     /// The layout of the `Meta`; `None` before the first field. Entries that this layout lacks are not written.
-    layout: Option<Layout>,
+    meta_layout: Option<Layout>,
 }
 
 impl SerializeMeta<'_> {
@@ -480,22 +480,22 @@ impl SerializeMeta<'_> {
     fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Error> {
         let metalayer = &mut self.metalayer;
         let next = metalayer.take_next()?;
-        let Some(layout) = self.layout else {
+        let Some(meta_layout) = self.meta_layout else {
             if key != META_LAYOUT {
                 return Err(wrong_meta_fields());
             }
-            let layout = requested_layout(value.serialize(LayoutSerializer)?, self.requested)?;
-            metalayer.writer.marker(layout);
+            let meta_layout = requested_layout(value.serialize(LayoutSerializer)?, self.requested)?;
+            metalayer.writer.marker(meta_layout);
             metalayer.next = Some(next);
-            self.layout = Some(layout);
+            self.meta_layout = Some(meta_layout);
             return Ok(());
         };
         match metalayer.layout.entry(next) {
             Some(entry) if entry.name() == key => {
-                if layout.has(entry) {
+                if meta_layout.has(entry) {
                     metalayer.write(entry, value)?;
                 } else {
-                    value.serialize(LackingSerializer(layout)).map_err(|error| error.in_entry(entry))?;
+                    value.serialize(LackingSerializer(meta_layout)).map_err(|error| error.in_entry(entry))?;
                 }
                 metalayer.next = Some(next + 1);
                 Ok(())
@@ -633,7 +633,7 @@ struct VectorSerializer<'s, W> {
 
 /// The error for a vector of which `count` dimensions were counted. If `count` is above `ndim`, more may follow.
 #[cold]
-fn wrong_dimensions(count: usize, ndim: u8) -> Error {
+fn wrong_count_of_dimensions(count: usize, ndim: u8) -> Error {
     let detail = if count > usize::from(ndim) {
         Detail::MoreDimensions { ndim }
     } else {
@@ -704,13 +704,17 @@ impl<W: FixedInt + Width> SerializeVector<'_, W> {
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let count = self.put(value)?;
         // The count is checked here and not only in `finish`, because a sequence may be infinite.
-        if count > usize::from(self.ndim) { Err(wrong_dimensions(count, self.ndim)) } else { Ok(()) }
+        if count > usize::from(self.ndim) { Err(wrong_count_of_dimensions(count, self.ndim)) } else { Ok(()) }
     }
 
     #[inline]
     fn finish(self) -> Result<(), Error> {
         let count = self.count.ok_or_else(ignored_error)?;
-        if count == usize::from(self.ndim) { Ok(()) } else { Err(wrong_dimensions(count, self.ndim)) }
+        if count == usize::from(self.ndim) {
+            Ok(())
+        } else {
+            Err(wrong_count_of_dimensions(count, self.ndim))
+        }
     }
 }
 

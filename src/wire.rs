@@ -323,7 +323,12 @@ pub(crate) fn check_ndim(count: usize) -> Result<u8, Error> {
 /// Checks that a vector to be written has `ndim` dimensions.
 #[inline]
 pub(crate) fn check_dimensions(found: usize, ndim: u8) -> Result<(), Error> {
-    if found == usize::from(ndim) { Ok(()) } else { Err(Error::new(Detail::Dimensions { found, ndim })) }
+    if found == usize::from(ndim) { Ok(()) } else { Err(wrong_dimensions(found, ndim)) }
+}
+
+#[cold]
+fn wrong_dimensions(found: usize, ndim: u8) -> Error {
+    Error::new(Detail::Dimensions { found, ndim })
 }
 
 /// Checks that bytes can be `dtype`, if they are UTF-8.

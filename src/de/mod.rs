@@ -200,7 +200,7 @@ impl<'de> Deserializer<'de> {
     /// If no layout begins with the first byte. If the first byte is `96`, an invalid byte in `version`, `ndim`,
     /// `shape`, `chunkshape` or `blockshape` is an error too, and so is an invalid byte right after `blockshape`.
     pub fn layout(&self) -> Result<Layout, Error> {
-        Metalayer::layout(self.reader)
+        Metalayer::find_layout(self.reader)
     }
 
     /// The number of bytes read so far. A metalayer that could not be read does not count.

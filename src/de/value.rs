@@ -167,7 +167,7 @@ impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> SeqAccess<'d
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Error> {
         let Some(value) = self.left.next() else { return Ok(None) };
-        let place = self.place.before(self.left.len());
+        let place = self.place.of_dimension(self.left.len());
         match seed.deserialize(ValueDeserializer::<T, ORDINARY>(value, place)) {
             Ok(value) => Ok(Some(value)),
             Err(error) => Err(place.add_to(error)),

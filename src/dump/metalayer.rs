@@ -66,7 +66,7 @@ impl Walk<'_, '_> {
     }
 
     fn entries(&mut self) -> Result<(), Stop> {
-        let layout = Metalayer::layout(self.input)?;
+        let layout = Metalayer::find_layout(self.input)?;
         self.input.skip(1);
         self.rows.value(1, format_args!("array of {}", layout.marked_entries()), "layout", layout)?;
         for &entry in layout.entries() {

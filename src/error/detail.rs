@@ -255,7 +255,7 @@ pub(crate) enum Detail {
     },
     /// The `Serialize` of the value ignored an error in one of its entries.
     IgnoredError,
-    /// A `Display` or `Serialize` gave another value when called a second time.
+    /// The `Serialize` of the value wrote another number of bytes when called a second time.
     Unstable,
     #[cfg(feature = "std")]
     Reader(io::Error),
