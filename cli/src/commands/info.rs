@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::input::{Failure, ShownValues, Target, View, Visit, given, given_all, store_at};
 use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
+use crate::output::mend::with_salvage;
 use crate::output::messagepack;
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
@@ -69,11 +70,11 @@ impl Info {
         }
         let several = self.files.len() > 1;
         let mut printer =
-            PagePrinter { json: self.json, stats, values: self.values, shown: 0, has_failed: false };
+            PagePrinter { json: self.json, stats, values: self.values, several, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target, self.meta.is_some())? {
-                printer.frames(&target, several, self.meta.is_some())?;
+                printer.frames(&target, self.meta.is_some())?;
             }
         }
         Ok(if printer.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -123,6 +124,8 @@ struct PagePrinter {
     stats: bool,
     /// The largest number of values that are counted.
     values: Option<usize>,
+    /// Whether several files were given.
+    several: bool,
     /// The number of pages printed so far.
     shown: u64,
     has_failed: bool,
@@ -134,7 +137,7 @@ impl PagePrinter {
     fn stores(&mut self, target: &Target, whole: bool) -> io::Result<bool> {
         let store = match store_at(target) {
             Ok(store) => store,
-            Err(failure) => return self.fail(&failure).map(|()| true),
+            Err(failure) => return self.fail(failure).map(|()| true),
         };
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
@@ -154,7 +157,7 @@ impl PagePrinter {
         if whole || !self.json { ShownValues::All } else { ShownValues::Short }
     }
 
-    fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
+    fn frames(&mut self, target: &Target, whole: bool) -> io::Result<()> {
         let values = self.shown_values(whole);
         let visit = Visit { depth: Some(CheckDepth::Frame), unowned: true, values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
@@ -164,7 +167,7 @@ impl PagePrinter {
                 // If standard output has failed, no more frames are printed.
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
-                    let with_path = several || view.location.member().is_some();
+                    let with_path = self.several || view.location.member().is_some();
                     let stats = match self.read_stats(view) {
                         Ok(stats) => stats,
                         Err(error) => {
@@ -176,7 +179,7 @@ impl PagePrinter {
                     let page = Page { view, stats: stats.as_ref(), with_path, whole };
                     self.show(&record, &page)
                 }
-                Err(failure) => self.fail(&failure),
+                Err(failure) => self.fail(failure),
             };
             if written.is_ok() {
                 written = shown;
@@ -198,7 +201,7 @@ impl PagePrinter {
             Ok(stats) => Ok(stats),
             Err(failure) => {
                 drop(progress);
-                self.fail(&failure).map(|()| None)
+                self.fail(failure).map(|()| None)
             }
         }
     }
@@ -213,8 +216,9 @@ impl PagePrinter {
         anstream::stdout().write_all(painted(&format!("{separator}{page}")).as_bytes())
     }
 
-    fn fail(&mut self, failure: &Failure) -> io::Result<()> {
+    fn fail(&mut self, failure: Failure) -> io::Result<()> {
         self.has_failed = true;
-        print_failure(failure, self.json)
+        let failure = if self.several { failure } else { with_salvage(failure) };
+        print_failure(&failure, self.json)
     }
 }
