@@ -405,7 +405,8 @@ impl ChunkHeader {
 
     /// Whether the header has the flag of a lazily loaded chunk.
     pub(crate) fn is_lazy(&self) -> bool {
-        self.more_flags & IS_LAZY != 0
+        // C-Blosc2 ignores the flag in a constant chunk.
+        self.more_flags & IS_LAZY != 0 && self.special.is_none()
     }
 
     /// Whether the data is measurements of the codec, not compressed data.

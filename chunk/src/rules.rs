@@ -83,8 +83,7 @@ impl ChunkHeader {
         let has_data = self.is_uncompressed || self.has_dictionary;
         ensure(self.special.is_none() || !has_data, Fault::SpecialWithData)?;
         ensure(self.has_table() || !self.has_variable_blocks, Fault::VariableWithoutTable)?;
-        // C-Blosc2 ignores the flag of a lazily loaded chunk if the chunk is constant.
-        ensure(!self.is_lazy() || self.special.is_some(), Fault::Lazy)?;
+        ensure(!self.is_lazy(), Fault::Lazy)?;
         if let Some(codec) = self.codec {
             let is_needless = self.has_dictionary && !codec.takes_dictionary();
             ensure(!is_needless, Fault::NeedlessDictionary { codec })?;

@@ -41,6 +41,9 @@ pub(crate) struct Salvaged<'s> {
     /// unverified, for example if their codec is unknown. So a list with one entry per chunk could be very long.
     #[serde(skip)]
     unverified_ranges: Vec<RangeRecord<'s>>,
+    /// The number of lost chunks that `--assume-order` saves.
+    #[serde(skip)]
+    saved_with_order: u64,
     /// The shape, chunk shape and dtype of the array, as text.
     #[serde(skip)]
     array: String,
@@ -89,6 +92,7 @@ impl<'s> Salvaged<'s> {
             outdated_metalayers: &report.outdated,
             unverified: range_records(&report.unverified, geometry.as_ref(), MAX_LISTED),
             unverified_ranges: range_records(&report.unverified, geometry.as_ref(), 0),
+            saved_with_order: report.saved_with_order,
             array: array.map_or_else(String::new, |array| {
                 let (shape, chunkshape) = (Tuple(array.shape()), Tuple(array.chunkshape()));
                 let dtype = dtype(&array).unwrap_or_else(|| ABSENT.into());
@@ -136,6 +140,10 @@ impl Display for Salvaged<'_> {
             if more > 0 {
                 writeln!(f, "  {what}: {more} more, which --json lists")?;
             }
+        }
+        if self.saved_with_order > 0 {
+            let lost = count(self.lost_chunks, "lost chunk");
+            writeln!(f, "  --assume-order saves {} of the {lost}", self.saved_with_order)?;
         }
         Ok(())
     }

@@ -56,6 +56,23 @@ fn a_salvage_says_what_was_restored_assumed_and_lost() {
 }
 
 #[test]
+fn a_salvage_names_the_option_that_saves_chunks_with_wrong_entries() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The entries of chunks 1 and 2 begin at byte 461. Each gets an offset beyond the chunks.
+    file[461 + 6] = 1;
+    file[469 + 6] = 1;
+    fs::write(folder.path().join("index.b2nd"), file).unwrap();
+    let output = run(folder.path(), &["salvage", "index.b2nd", "new.b2nd"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.ends_with("  --assume-order saves 2 of the 2 lost chunks\n"), "{text}");
+    let output = run(folder.path(), &["salvage", "--assume-order", "index.b2nd", "ordered.b2nd"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let assumed = "  assumed: the order of the chunks: the chunk index has no right entry for 2 of the 4 chunks in the file\n";
+    assert!(text.contains(assumed) && !text.contains("lost"), "{text}");
+}
+
+#[test]
 fn check_names_the_entries_of_the_metalayer_that_a_salvage_needs() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();

@@ -85,6 +85,7 @@ pub(crate) fn check_support(header: &ChunkHeader) -> Result<CheckedHeader, NotDe
 
 /// Returns the value of a vlmetalayer from its chunk, decompressed. The table of blocks must be valid.
 pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, NotDecompressed> {
+    header.check().map_err(NotDecompressed::new)?;
     // An uncompressed value takes no more memory than its stored bytes, so it needs no limit.
     if let Some(data) = header.stored(chunk) {
         return Ok(Cow::Borrowed(data));

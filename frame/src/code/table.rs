@@ -209,7 +209,8 @@ codes! {
          NaN, even if the chunk is stored."
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the chunks that the index still leads to \
-         are saved, and the other ones if it is certain which chunks of the file they are."
+         are saved. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved too. For \
+         other chunks, the order of the chunks must be assumed."
     LostChunkLength "lost-chunk-length" Error Frame -
         "Chunks have different sizes, and at least one is special: it is only an entry in the chunk index. Its size is \
          not stored anywhere, so C-Blosc2 cannot read it."

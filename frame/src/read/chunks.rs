@@ -4,6 +4,7 @@ use core::iter::FusedIterator;
 use core::ops::Range;
 
 use b2nd_chunk::ChunkHeader;
+use b2nd_chunk::internals::clear_lazy;
 
 use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
@@ -150,6 +151,17 @@ impl<R: ReadAt> Frame<R> {
     pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
         Ok(Chunks::new(self, index))
+    }
+
+    /// Reads the chunk index for a salvage, which clears the flag of a lazily loaded chunk in its header.
+    pub(crate) fn open_salvaged_chunks(&self) -> Result<Chunks<'_, R>, Error> {
+        let has_chunks = self.header().nbytes > 0;
+        let index = has_chunks.then(|| {
+            let mut first = self.index_bytes(self.header().frame_len)?;
+            clear_lazy(&mut first);
+            Index::parse(self.header(), first)
+        });
+        Ok(Chunks::new(self, index.transpose()?))
     }
 
     fn index(&self) -> Result<Option<Index>, Error> {
@@ -519,6 +531,12 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         let ChunkPlace::Special(special) = entry.place else { return None };
         let value = i64::from_le_bytes(self.entry_bytes(entry.number));
         (EntryValue::Special(special).value() != value).then_some(value)
+    }
+
+    /// Whether an entry has a special value, and no bits that do not belong to this value. `entry` must be the entry that
+    /// was read last.
+    pub(crate) fn is_special(&self, entry: &ChunkEntry) -> bool {
+        matches!(entry.place, ChunkPlace::Special(_)) && self.other_bits(entry).is_none()
     }
 
     fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {

@@ -26,7 +26,7 @@ pub(super) fn each<R: ReadAt>(
 ) -> Result<(), Error> {
     let nchunks = survey.parts.sizes.nchunks;
     let nbytes = Some(u64::from(survey.parts.sizes.chunksize));
-    let mut chunks = frame.open_chunks()?;
+    let mut chunks = frame.open_salvaged_chunks()?;
     if let Some(order) = &survey.order {
         let lost = |first, end| ChunkRun { first, count: end - first, entry: Err("it was not found".into()) };
         let mut next = 0;

@@ -1,6 +1,7 @@
 //! Reads the headers of all chunks before any chunk is copied. Together, the headers show which chunks share bytes,
 //! which filters are usual, and whether bytes belong to no chunk.
 
+use core::mem;
 use core::ops::Range;
 use std::collections::BTreeSet;
 
@@ -13,10 +14,11 @@ use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
-use crate::read::blocks::{CHUNK_START_LEN, streams_end};
+use crate::read::blocks::CHUNK_START_LEN;
 use crate::read::chunks::Chunks;
+use crate::salvage::chunk_header::{stored_size, valid_header};
 use crate::salvage::chunk_runs::each;
-use crate::salvage::inferred_places::{InferredPlaces, StatedPlaces};
+use crate::salvage::inferred_places::{InferredPlaces, Method, StatedPlaces, is_repeated};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::spans::{ChunkSpan, gaps, next_start, overlaps};
@@ -32,13 +34,14 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// The first byte range that belongs to no chunk, and is long enough for a chunk. It may be the chunk of a damaged
-    /// entry with a special value.
+    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may be the chunk of a
+    /// damaged entry with a special value.
     pub(super) unowned: Option<Range<u64>>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places of the first [`MAX_COMPARED`] stored chunks, sorted. A place is the offset of the chunk or, in a
-    /// sparse frame, the number of its file.
+    /// The numbers of the chunks whose places could be inferred if the order of the file was assumed.
+    without_order: BTreeSet<u64>,
+    /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
     /// chunks.
@@ -56,12 +59,25 @@ pub(super) struct HeaderScan {
 /// The places and headers of the chunks, before they are compared.
 #[derive(Default)]
 struct ReadHeaders {
-    /// The byte ranges of the first [`MAX_COMPARED`] chunks with valid headers.
+    /// The byte ranges of the first [`MAX_COMPARED`] chunks with valid headers, according to these headers.
     spans: Vec<ChunkSpan>,
+    /// The chunks of a contiguous frame whose headers are damaged, or do not agree with their tables of blocks, sorted by
+    /// their numbers.
+    disagreements: Vec<Disagreement>,
     places: Vec<u64>,
     first_uncompared: Option<u64>,
+    /// The number of entries that do not have a special value.
+    nstored: u64,
     /// The filter pipelines of the compressed chunks, and how many chunks have each of them.
     pipelines: Vec<(Vec<Filter>, u64)>,
+}
+
+/// A chunk whose header does not tell where the chunk ends.
+struct Disagreement {
+    number: u64,
+    start: u64,
+    /// The offset where the chunk ends according to its blocks; `None` if it is not known.
+    end: Option<u64>,
 }
 
 impl ReadHeaders {
@@ -73,6 +89,9 @@ impl ReadHeaders {
     ) -> Result<Self, Error> {
         let mut read = Self::default();
         let mut seen = 0_u64;
+        // Limits the total length of the tables of blocks that are read. Chunks share no bytes, so the total length of
+        // their tables is at most the total length of all chunks.
+        let mut left = chunks_len(frame.header());
         progress.advance(0)?;
         each(frame, survey, &mut |chunks, run| {
             let Some(entry) = run.entry.ok().filter(|_| run.count == 1) else { return Ok(()) };
@@ -80,21 +99,63 @@ impl ReadHeaders {
             if seen.is_multiple_of(ENTRIES_BETWEEN_STOPS) {
                 progress.advance(0)?;
             }
-            if let ChunkPlace::Frame(place) | ChunkPlace::File(place) = entry.place {
-                if read.places.len() < MAX_COMPARED {
-                    read.places.push(place);
-                } else {
-                    read.first_uncompared.get_or_insert(entry.number);
-                }
+            read.nstored += u64::from(!chunks.is_special(&entry));
+            let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return Ok(()) };
+            if read.places.len() < MAX_COMPARED {
+                read.places.push(place);
+            } else {
+                read.first_uncompared.get_or_insert(entry.number);
             }
-            let Ok(header) = chunks.valid_header(&entry, rules) else { return Ok(()) };
-            read.spans.extend(span(&entry, &header).filter(|_| read.spans.len() < MAX_COMPARED));
-            count(&mut read.pipelines, &header);
+            // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in it are lost.
+            let Ok(first) = chunks.stored_bytes(&entry, CHUNK_START_LEN) else { return Ok(()) };
+            let header = valid_header(&first, entry.nbytes, rules);
+            if let Some(header) = &header {
+                read.spans.extend(span(&entry, header).filter(|_| read.spans.len() < MAX_COMPARED));
+                count(&mut read.pipelines, header);
+            }
+            if survey.header.is_sparse || read.first_uncompared.is_some() {
+                return Ok(());
+            }
+            let size = stored_size(chunks, &entry, &first, rules, &mut left);
+            if size.is_none() || size != header.map(|header| header.cbytes() as u64) {
+                let end = size.map(|size| place.saturating_add(size));
+                read.disagreements.push(Disagreement { number: entry.number, start: place, end });
+            }
             Ok(())
         })?;
         read.spans.sort_unstable();
         read.places.sort_unstable();
         Ok(read)
+    }
+
+    /// Replaces the spans by the byte ranges of the chunks whose ends are known, sorted by their starts.
+    fn owned<R: ReadAt>(
+        &mut self,
+        chunks: &mut Chunks<'_, R>,
+        nbytes: u64,
+        rules: &ChunkRules,
+    ) -> Vec<Range<u64>> {
+        let spans = mem::take(&mut self.spans);
+        let agrees = |number| self.disagreements.binary_search_by_key(&number, |chunk| chunk.number).is_err();
+        let agreeing = spans.iter().filter(|span| agrees(span.number));
+        let mut owned: Vec<Range<u64>> = agreeing.map(ChunkSpan::range).collect();
+        drop(spans);
+        let mut is_known = |chunk: &Disagreement, end: u64| {
+            // The header is damaged, so the end according to the blocks may be wrong too. It counts only if another
+            // chunk or the chunk index begins there.
+            let next = next_start(&self.places, chunk.start).unwrap_or(chunks.end());
+            let entry = ChunkEntry { number: 0, nbytes: Some(nbytes), place: ChunkPlace::Frame(end) };
+            let mut begins_chunk = || {
+                let first = chunks.stored_bytes(&entry, ChunkHeader::MAX_LEN as u64).ok()?;
+                valid_header(&first, Some(nbytes), rules)
+            };
+            end == next || end < next && begins_chunk().is_some()
+        };
+        for chunk in &self.disagreements {
+            owned.extend(chunk.end.filter(|&end| is_known(chunk, end)).map(|end| chunk.start..end));
+        }
+        owned.sort_unstable_by_key(|range| range.start);
+        owned
     }
 }
 
@@ -105,35 +166,46 @@ impl HeaderScan {
         progress: &mut Progress<'_>,
     ) -> Result<Self, Error> {
         let mut rules = ChunkRules { filters: None, ..ChunkRules::new(frame.header(), true) };
-        let ReadHeaders { mut spans, mut places, first_uncompared, pipelines } =
-            ReadHeaders::read(frame, survey, &rules, progress)?;
-        let mut sharing = overlapping(&spans);
-        let wrong_lengths =
-            if survey.header.is_sparse { BTreeSet::new() } else { wrong_lengths(frame, &spans, &sharing)? };
+        let mut read = ReadHeaders::read(frame, survey, &rules, progress)?;
+        let mut sharing = overlapping(&read.spans);
+        let has_wrong_length = |chunk: &&Disagreement| chunk.end.is_some() && sharing.contains(&chunk.number);
+        let wrong_lengths: BTreeSet<u64> =
+            read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
-            spans.retain(|span| !wrong_lengths.contains(&span.number));
-            sharing = overlapping(&spans);
+            read.spans.retain(|span| !wrong_lengths.contains(&span.number));
+            sharing = overlapping(&read.spans);
         }
         // The filters that most chunks have count as the usual filters, because the filters in the header may be
         // damaged. In a tie, the filters in the header are preferred.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
-        let usual = pipelines.into_iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
-        rules.filters = usual.map(|(filters, _)| filters);
-        let unowned = if places.len() < MAX_COMPARED { unowned(frame, survey, &spans) } else { Vec::new() };
-        let stated = StatedPlaces {
-            spans: &spans,
-            offsets: &places,
-            sharing: &sharing,
-            unowned: &unowned,
-            rules: &rules,
-        };
-        let inferred = stated.infer(frame, survey)?;
-        // A chunk with a damaged header has no span, so its bytes look unowned. But an entry leads to the first of them.
-        let is_room = |range: &Range<u64>| {
-            range.end - range.start >= ChunkHeader::MAX_LEN as u64
-                && places.binary_search(&range.start).is_err()
-        };
-        let unowned = unowned.into_iter().find(is_room);
+        let usual = read.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
+        rules.filters = usual.map(|(filters, _)| filters.clone());
+        let (mut unowned, mut inferred) = (None, None);
+        if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
+            let nbytes = survey.parts.sizes.chunksize.into();
+            let is_partly_shared =
+                |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
+            let is_partly_shared = read.spans.iter().any(is_partly_shared);
+            let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
+            let ranges = unowned_ranges(frame, survey, &owned);
+            let stated = StatedPlaces {
+                owned: &owned,
+                offsets: &read.places,
+                unowned: &ranges,
+                nstored: read.nstored,
+                rules: &rules,
+            };
+            if !is_partly_shared {
+                inferred = stated.infer(frame, survey, progress)?;
+            }
+            unowned = ranges.into_iter().find(|range| range.end - range.start >= ChunkHeader::MAX_LEN as u64);
+        }
+        let needs_order =
+            |inferred: &InferredPlaces| inferred.method == Method::FileOrder && !survey.assumes_order;
+        let without_order = inferred.take_if(|inferred| needs_order(inferred));
+        let without_order =
+            without_order.map_or_else(BTreeSet::new, |inferred| inferred.offsets.into_keys().collect());
+        let mut places = read.places;
         if let Some(inferred) = &inferred {
             sharing.retain(|number| !inferred.offsets.contains_key(number));
             places.clone_from(&inferred.all);
@@ -144,8 +216,9 @@ impl HeaderScan {
             wrong_lengths,
             unowned,
             inferred,
+            without_order,
             places,
-            first_uncompared,
+            first_uncompared: read.first_uncompared,
             left,
             last_file: None,
             end,
@@ -190,10 +263,15 @@ impl HeaderScan {
         Some(ChunkPlace::Frame(*offset))
     }
 
-    /// Why the chunk may be another one.
-    pub(super) fn doubt_of_place(&self, number: u64) -> Option<String> {
+    /// Why an inferred place may be wrong; `None` if the entry of the chunk is used.
+    pub(super) fn doubt_of_place(&self, number: u64) -> Option<&'static str> {
         self.inferred_place(number)?;
-        self.inferred.as_ref().map(|inferred| inferred.doubt.into())
+        self.inferred.as_ref().map(|inferred| inferred.method.doubt())
+    }
+
+    /// Whether the place of a chunk could be inferred if the order of the file was assumed.
+    pub(super) fn needs_order(&self, number: u64) -> bool {
+        self.without_order.contains(&number)
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
@@ -224,43 +302,12 @@ fn overlapping(spans: &[ChunkSpan]) -> BTreeSet<u64> {
     pairs.flat_map(|(before, after)| [before, after]).collect()
 }
 
-/// Returns the numbers of those chunks in `sharing` whose last block does not end where the chunk ends according to its
-/// header. The length in this header is wrong, so the next chunk may be undamaged, although the two chunks seem to
-/// share bytes.
-fn wrong_lengths<R: ReadAt>(
-    frame: &Frame<&R>,
-    spans: &[ChunkSpan],
-    sharing: &BTreeSet<u64>,
-) -> Result<BTreeSet<u64>, Error> {
-    let mut wrong = BTreeSet::new();
-    // Limits the total length of the tables of blocks that are read. Valid chunks share no bytes, so the total length
-    // of their tables is at most the total length of all chunks.
-    let mut left = chunks_len(frame.header());
-    let mut chunks = frame.open_chunks()?;
-    for &ChunkSpan { start, end, number } in spans.iter().filter(|span| sharing.contains(&span.number)) {
-        let entry = ChunkEntry { number, nbytes: None, place: ChunkPlace::Frame(start) };
-        // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in this sector are lost.
-        let Ok(Some(first)) = chunks.bytes(&entry, 0, CHUNK_START_LEN) else { continue };
-        let Some(header) = ChunkHeader::parse(&first.bytes) else { continue };
-        let table = header.header_len() + header.table_len().unwrap_or_default();
-        let Some(rest) = left.checked_sub(table as u64) else { break };
-        left = rest;
-        let last = streams_end(&mut chunks, &entry, &header, &first.bytes).unwrap_or_default();
-        if last.is_some_and(|last| last != end - start) {
-            wrong.insert(number);
-        }
-    }
-    Ok(wrong)
-}
-
-/// The byte ranges between the header and the chunk index that belong to no chunk and no recorded hole. `spans` must be
-/// sorted.
-fn unowned<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, spans: &[ChunkSpan]) -> Vec<Range<u64>> {
-    let Some(index) = survey.parts.index.as_ref().filter(|_| !survey.header.is_sparse) else {
-        return Vec::new();
-    };
+/// The byte ranges between the header and the chunk index that belong to no chunk in `owned`, and to no recorded
+/// hole. `owned` must be sorted.
+fn unowned_ranges<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, owned: &[Range<u64>]) -> Vec<Range<u64>> {
+    let Some(index) = &survey.parts.index else { return Vec::new() };
     let start = survey.parts.header_len;
-    let gaps = gaps(spans.iter().map(ChunkSpan::range), start..index.start);
+    let gaps = gaps(owned.iter().cloned(), start..index.start);
     let gaps: Vec<_> = gaps.map(|gap| gap.start - start..gap.end - start).collect();
     // If the record of the holes cannot be read, their bytes count as unowned.
     let ends = gaps.iter().rev().map(|gap| gap.end);
@@ -302,6 +349,7 @@ mod tests {
             wrong_lengths: BTreeSet::new(),
             unowned: None,
             inferred: None,
+            without_order: BTreeSet::new(),
             places: Vec::new(),
             first_uncompared: Some(2),
             left,

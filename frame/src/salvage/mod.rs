@@ -7,6 +7,8 @@ mod damaged_file;
 
 mod recorded_holes;
 
+mod chunk_header;
+
 mod order;
 
 mod header_repair;

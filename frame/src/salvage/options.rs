@@ -34,7 +34,7 @@ use crate::write::output::Output;
 /// |---|---|
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
-/// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If an entry is wrong, and the file has a chunk without an entry, the chunk is saved if it can belong to no other entry, and reported as [unverified](SalvageReport::unverified). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved, and reported as [unverified](SalvageReport::unverified). If more entries are wrong, their chunks are lost, unless the order of the chunks is [assumed](Self::assume_order). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
 /// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, as is one that ends in a page of zeros, and its items get the [fill value](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
@@ -166,6 +166,10 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     }
 
     /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
+    ///
+    /// If the chunk index has wrong entries, this method also saves the chunks of these entries, if the file has as many
+    /// chunks as the index has entries that are not special, and if all right entries are in the order of the file.
+    /// These chunks are reported as [unverified](SalvageReport::unverified).
     ///
     /// Writers store the chunks in the order of their numbers at first. But a special chunk takes no bytes in the file,
     /// so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get wrong

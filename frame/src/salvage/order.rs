@@ -6,6 +6,8 @@ use b2nd_chunk::internals::{HeaderSize, typesize_byte};
 use crate::check::chunk_files;
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
+use crate::read::chunks::ChunkBytes;
+use crate::salvage::chunk_header::valid_header;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::recorded_holes::{self, end_of_hole};
 use crate::source::ReadAt;
@@ -130,9 +132,8 @@ pub(super) fn find<R: ReadAt>(
             continue;
         }
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
-        let room = file.len - at;
-        let header = ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, room).is_ok());
-        if let Some(header) = header {
+        let first = ChunkBytes { bytes, room: file.len - at };
+        if let Some(header) = valid_header(&first, nbytes, rules) {
             order.holes.extend(hole.take());
             order.found.push(at);
             order.len = order.len.saturating_add(header.cbytes() as u64);
@@ -143,7 +144,7 @@ pub(super) fn find<R: ReadAt>(
             let next = next - TYPESIZE;
             let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
             hole.len += next - at;
-            hole.traces += u64::from(is_trace(&bytes, &signature, next - at));
+            hole.traces += u64::from(is_trace(&first.bytes, &signature, next - at));
             at = next;
         }
     }

@@ -24,6 +24,8 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
+    /// The number of lost chunks that are saved if the order of the chunks is [assumed](crate::Salvage::assume_order).
+    pub saved_with_order: u64,
     /// The chunks in the new frame whose data may be wrong, in order. [`why`](ChunkRange::why) is one of these reasons:
     ///
     /// - This crate cannot decompress the chunk.
@@ -33,11 +35,11 @@ pub struct SalvageReport {
     ///   filter in the chunk header. If the version number is damaged, the data may need the ignored filter.
     /// - The chunk is not compressed, so damage in its data leaves no trace. This reason is given only for a contiguous
     ///   frame whose chunk index or other chunks are damaged.
-    /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk without an
-    ///   entry, or the other chunks are in the order of the file. If two entries lead to the same chunk, either can be
-    ///   wrong, so both are reported.
-    /// - The chunk is special, but the file has bytes that belong to no chunk. These bytes may be the data of this
-    ///   chunk, if its entry in the chunk index is damaged.
+    /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk in the file
+    ///   without an entry, or the order of the file was [assumed](crate::Salvage::assume_order). If two entries lead to
+    ///   the same chunk, either can be wrong, so both are reported.
+    /// - The chunk is special, but nothing shows that certain bytes of the file belong to another chunk. These bytes may
+    ///   be the data of this chunk, if its entry in the chunk index is damaged.
     /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
     ///   ([`LostPage`](crate::FindingCode::LostPage)).
     pub unverified: Vec<ChunkRange>,
@@ -62,6 +64,7 @@ pub(super) struct Notes {
     pub(super) restored: Vec<Restored>,
     pub(super) assumed_order: Option<AssumedOrder>,
     pub(super) lost: Vec<ChunkRange>,
+    pub(super) saved_with_order: u64,
     pub(super) unverified: Vec<ChunkRange>,
     pub(super) lost_metalayers: Vec<MetalayerNote>,
     pub(super) unverified_metalayers: Vec<MetalayerNote>,
@@ -75,6 +78,7 @@ impl Notes {
             restored,
             assumed_order,
             lost,
+            saved_with_order,
             unverified,
             lost_metalayers,
             unverified_metalayers,
@@ -86,6 +90,7 @@ impl Notes {
             restored,
             assumed_order,
             lost,
+            saved_with_order,
             unverified,
             lost_metalayers,
             unverified_metalayers,
@@ -173,6 +178,8 @@ pub enum Restored {
     HeaderFault(String),
     /// The chunk index of a frame with one chunk.
     ChunkIndex,
+    /// The flag of a lazily loaded chunk in the header of the chunk index.
+    ChunkIndexFlag,
     /// The trailer. According to the header, it has no vlmetalayers.
     Trailer,
     /// Lengths, offsets or markers of the trailer.
@@ -183,8 +190,8 @@ pub enum Restored {
     Chunks(ChunkRange),
 }
 
-/// The numbers of found and missing chunks in a frame without a chunk index, whose chunks are numbered in the order of
-/// the file.
+/// The numbers of found and missing chunks in a frame whose chunks are numbered in the order of the file, because the
+/// chunk index is lost or has wrong entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AssumedOrder {
@@ -195,6 +202,9 @@ pub struct AssumedOrder {
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,
+    /// If a chunk index was found, the number of chunks with a wrong entry. Only the places of these chunks follow from
+    /// the order of the file. 0 if the chunk index is lost.
+    pub wrong_entries: u64,
 }
 
 /// A metalayer or vlmetalayer that is lost, could not be verified, or was changed.
@@ -233,6 +243,7 @@ impl fmt::Display for Restored {
             }
             Self::HeaderFault(fault) => write!(f, "the header, which has this fault: {fault}"),
             Self::ChunkIndex => f.write_str("the chunk index, of one chunk"),
+            Self::ChunkIndexFlag => write!(f, "the chunk index: {CLEARED_LAZY}"),
             Self::Trailer => f.write_str("the trailer, which has no vlmetalayers according to the header"),
             Self::TrailerMarkers => f.write_str("lengths, offsets or markers of the trailer"),
             Self::Vlmetalayer(MetalayerNote { name, why }) => write!(f, "vlmetalayer {name}: {why}"),
@@ -246,8 +257,15 @@ impl fmt::Display for Restored {
 
 impl fmt::Display for AssumedOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { found, missing, nchunks } = *self;
+        let Self { found, missing, nchunks, wrong_entries } = *self;
         f.write_str("the order of the chunks: ")?;
+        if wrong_entries > 0 {
+            let found = counted(found, "chunk");
+            return write!(
+                f,
+                "the chunk index has no right entry for {wrong_entries} of the {found} in the file"
+            );
+        }
         if missing > 0 {
             return write!(
                 f,

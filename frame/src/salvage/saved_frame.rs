@@ -13,12 +13,16 @@ use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
-use crate::read::blocks::{CHUNK_START_LEN, check_stored_table, streams_end};
+use crate::read::blocks::{CHUNK_START_LEN, check_stored_table};
 use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::salvage::chunk_header::stored_size;
 use crate::salvage::chunk_runs::{ChunkRun, each};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_scan::HeaderScan;
-use crate::salvage::salvage_report::{CLEARED_DICTIONARY, CLEARED_LAZY, ChunkRange, Notes, Restored, add};
+use crate::salvage::inferred_places::Method;
+use crate::salvage::salvage_report::{
+    AssumedOrder, CLEARED_DICTIONARY, CLEARED_LAZY, ChunkRange, Notes, Restored, add,
+};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
@@ -99,7 +103,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         first.room = first.room.min(self.scan.room(self.entry));
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
-        for (bytes, restored, doubt) in self.restored_headers(&first)? {
+        for (bytes, restored, doubt) in self.restored_headers(&first) {
             match self.verify(&ChunkBytes { bytes, room: first.room }) {
                 Ok(SavedChunk { bytes, doubt: None, .. }) => {
                     return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: vec![restored] });
@@ -148,12 +152,12 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
     /// be the right value. Each copy comes with two texts: the change of this number, and the reason why the data may
     /// still be wrong. The array determines all sizes except `cbytes`, which is computed from the blocks or, for
     /// uncompressed data, from the size of the data.
-    fn restored_headers(&mut self, first: &ChunkBytes) -> Result<Vec<(Vec<u8>, String, String)>, Error> {
+    fn restored_headers(&mut self, first: &ChunkBytes) -> Vec<(Vec<u8>, String, String)> {
         let known = [
             (HeaderSize::Typesize, self.scan.rules.typesize.map(usize::from)),
             (HeaderSize::Nbytes, self.entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
             (HeaderSize::Blocksize, self.scan.rules.blocksize),
-            (HeaderSize::Cbytes, self.cbytes(first)?),
+            (HeaderSize::Cbytes, self.cbytes(first)),
         ];
         let mut headers = Vec::new();
         for (size, right) in known {
@@ -164,7 +168,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             }
         }
         headers.extend(self.restored_filter(&first.bytes));
-        Ok(headers)
+        headers
     }
 
     /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
@@ -189,28 +193,19 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         })
     }
 
-    /// Computes the stored size of a chunk without the stored size in its header. Returns `None` if this is not
-    /// possible.
-    fn cbytes(&mut self, first: &ChunkBytes) -> Result<Option<usize>, Error> {
+    /// Computes the stored size of the chunk without the sizes in its header. Returns `None` if this is not possible, or
+    /// if nothing can verify the result.
+    fn cbytes(&mut self, first: &ChunkBytes) -> Option<usize> {
+        let mut left = first.room;
+        let size = stored_size(self.chunks, self.entry, first, &self.scan.rules, &mut left)?;
         let mut bytes = first.bytes.clone();
-        // `parse` needs a stored size that is at least the length of a header. The exact value does not matter here.
-        HeaderSize::Cbytes.replace(&mut bytes, ChunkHeader::MAX_LEN);
-        // The other sizes must be right, because they determine the length of the table of blocks, which is read below.
-        let is_known = |header: &ChunkHeader| {
-            self.scan.rules.blocksize == Some(header.blocksize())
-                && self.entry.nbytes == Some(header.nbytes() as u64)
-        };
-        let Some(header) = ChunkHeader::parse(&bytes).filter(is_known) else { return Ok(None) };
-        let is_room = |length: usize| header.header_len() as u64 + length as u64 <= first.room;
-        if header.table_len().is_some_and(is_room) && header.has_table() {
-            let end = streams_end(self.chunks, self.entry, &header, &bytes)?;
-            return Ok(end.and_then(|end| usize::try_from(end).ok()));
-        }
+        let cbytes = usize::try_from(size).ok()?;
+        HeaderSize::Cbytes.replace(&mut bytes, cbytes)?;
+        let header = ChunkHeader::parse(&bytes)?;
         // An uncompressed chunk cannot be verified by decompression. So its size is restored only if the chunk then
         // ends where the next chunk begins.
-        let cbytes =
-            header.is_uncompressed().then(|| header.header_len().checked_add(header.nbytes())).flatten();
-        Ok(cbytes.filter(|&cbytes| first.room == cbytes as u64))
+        let is_verified = header.has_table() || header.is_uncompressed() && first.room == size;
+        is_verified.then_some(cbytes)
     }
 }
 
@@ -251,7 +246,13 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::new(&frame, survey, progress)?;
-    let is_damaged = survey.order.is_some() || scan.inferred.is_some();
+    if let Some(inferred) = scan.inferred.as_ref().filter(|inferred| inferred.method == Method::FileOrder) {
+        let (found, wrong) = (inferred.all.len() as u64, inferred.offsets.len() as u64);
+        notes.assumed_order = Some(AssumedOrder { found, missing: 0, nchunks, wrong_entries: wrong });
+    }
+    let is_damaged = survey.order.is_some()
+        || scan.inferred.is_some()
+        || notes.restored.contains(&Restored::ChunkIndexFlag);
     let (restored, uncompressed) = (Vec::new(), Vec::new());
     let mut copier = ChunkCopier { writer, progress, notes, restored, uncompressed, is_damaged };
     each(&frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
@@ -344,13 +345,13 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         });
         let copied = entry.map_err(ChunkError::Damaged).and_then(|entry| match entry.place {
             _ if count == 1 && entry.is_stored() => self.copy_stored(chunks, scan, &entry),
-            ChunkPlace::Special(special) if chunks.other_bits(&entry).is_none() => {
+            ChunkPlace::Special(special) if chunks.is_special(&entry) => {
                 *self.notes.counts.count_mut(entry.place) += count;
                 if let Some(unowned) = &scan.unowned {
                     let (len, start) = (unowned.end - unowned.start, unowned.start);
                     let why = format!(
-                        "its entry says that it is a single value, but the {len} bytes from byte {start} on have no entry, \
-                         and may be its chunk"
+                        "its entry says that it is a single value, but the {len} bytes from byte {start} on may be its chunk: \
+                         nothing shows that they belong to another one"
                     );
                     add(&mut self.notes.unverified, first, count, why);
                 }
@@ -365,7 +366,13 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         });
         match copied {
             Err(ChunkError::Other(error)) => return Err(error),
-            Err(ChunkError::Damaged(why)) => add(&mut self.notes.lost, first, count, why),
+            Err(ChunkError::Damaged(mut why)) => {
+                if count == 1 && scan.needs_order(first) {
+                    why.push_str("; to save it in the order of the file, assume the order");
+                    self.notes.saved_with_order += 1;
+                }
+                add(&mut self.notes.lost, first, count, why);
+            }
             Ok(()) => {}
         }
         Ok(())
@@ -396,8 +403,10 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED_DICTIONARY.into())) {
             add(&mut self.restored, number, 1, why);
         }
-        if let Some(why) = scan.doubt_of_place(number).or(doubt) {
-            add(&mut notes.unverified, number, 1, why);
+        let doubts: Vec<String> =
+            scan.doubt_of_place(number).map(Into::into).into_iter().chain(doubt).collect();
+        if !doubts.is_empty() {
+            add(&mut notes.unverified, number, 1, doubts.join("; "));
         } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {
             let why = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
             add(&mut self.uncompressed, number, 1, why.into());

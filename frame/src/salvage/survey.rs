@@ -17,6 +17,8 @@ use crate::header::section::{SectionRules, SharedBytes};
 use crate::messagepack::marker::Marker;
 use crate::messagepack::value_rules::check_value;
 use crate::progress::Progress;
+use crate::read::blocks::CHUNK_START_LEN;
+use crate::salvage::chunk_header::stored_size;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
@@ -48,12 +50,12 @@ pub(super) struct FrameParts {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_chunk` is false, an index can be right although none of its entries leads to a chunk
-/// with a valid header.
+/// agree with the chunks. If `needs_header` is false, none of the entries needs to lead to a chunk header with the right
+/// sizes, but each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
-    needs_chunk: bool,
+    needs_header: bool,
 ) -> Result<Option<FrameParts>, Error> {
     let cbytes = header.values.length(HeaderField::Cbytes);
     let mut best: Option<(usize, FrameParts)> = None;
@@ -80,11 +82,13 @@ fn find_parts<R: ReadAt>(
                 }
                 let (frame, progress) = file.frame(header.head(&sizes, header_len, start, file.len)?);
                 progress.advance(0)?;
-                let Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk }) = compare_index(&frame)
+                let Some(IndexAgreement { agreeing, nwrong, end, leads_to_header }) = compare_index(&frame)
                 else {
                     continue;
                 };
-                if needs_chunk && !leads_to_chunk {
+                let is_possible =
+                    if needs_header { leads_to_header } else { leads_to_damaged_header(&frame) };
+                if !is_possible {
                     continue;
                 }
                 let parts = FrameParts { header_len, sizes, index: Some(start..end) };
@@ -96,7 +100,7 @@ fn find_parts<R: ReadAt>(
                     return Ok(Some(parts));
                 }
                 let is_best =
-                    best.as_ref().map_or(agreeing > 0 || !needs_chunk, |&(most, _)| agreeing > most);
+                    best.as_ref().map_or(agreeing > 0 || !needs_header, |&(most, _)| agreeing > most);
                 if is_index && is_best {
                     best = Some((agreeing, parts));
                 }
@@ -133,9 +137,9 @@ struct IndexAgreement {
     nwrong: usize,
     /// The offset where the index ends.
     end: u64,
-    /// Whether an entry of a stored chunk is right, or there are no such entries. Otherwise, either the bytes are not a
-    /// chunk index, or the headers of all chunks are damaged.
-    leads_to_chunk: bool,
+    /// Whether an entry of a stored chunk is right, or all chunks are special. Otherwise, either the bytes are not a chunk
+    /// index, or the sizes in the headers of all chunks are damaged.
+    leads_to_header: bool,
 }
 
 /// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
@@ -144,7 +148,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     // Only the sizes are checked. If they are right, the entry leads to a chunk, even if the flags or filters of the
     // chunk are damaged.
     let rules = ChunkRules::new(frame.header(), true);
-    let mut chunks = frame.open_chunks().ok()?;
+    let mut chunks = frame.open_salvaged_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
@@ -155,7 +159,7 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
         let entry = entry.ok()?;
         let value = i64::from_le_bytes(chunks.entry_bytes(entry.number));
         let is_right = match entry.place {
-            ChunkPlace::Special(_) => chunks.other_bits(&entry).is_none(),
+            ChunkPlace::Special(_) => chunks.is_special(&entry),
             ChunkPlace::Frame(_) | ChunkPlace::File(_) => {
                 nstored += 1;
                 let header = chunks.unchecked_header(&entry);
@@ -169,10 +173,34 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // If all entries that lead to a chunk lead to the same one, as in an index of zeros, they lead to it by chance.
+    // If all entries that lead to a chunk lead to the same chunk, they may do so by chance, as in an index of zeros.
     let is_chance = agreeing == 1 && nrepeated > 0;
-    let leads_to_chunk = nstored == 0 || !places.is_empty() && !is_chance;
-    Some(IndexAgreement { agreeing, nwrong, end, leads_to_chunk })
+    let leads_to_header = nstored == 0 || !places.is_empty() && !is_chance;
+    Some(IndexAgreement { agreeing, nwrong, end, leads_to_header })
+}
+
+/// Whether an entry of a chunk index leads to a chunk header that is valid if its sizes are restored. The result is
+/// `false` if one of the entries is neither a place nor a special value.
+fn leads_to_damaged_header<R: ReadAt>(frame: &Frame<&R>) -> bool {
+    let rules = ChunkRules::new(frame.header(), true);
+    let Ok(mut chunks) = frame.open_salvaged_chunks() else { return false };
+    let (mut left, mut leads_to_header) = (frame.header().frame_len, false);
+    for _ in 0..MAX_TRIED {
+        let entry = match chunks.next() {
+            Some(Ok(entry)) => entry,
+            Some(Err(_)) => return false,
+            None => break,
+        };
+        if matches!(entry.place, ChunkPlace::Invalid(_)) {
+            return false;
+        }
+        if entry.is_stored() && !leads_to_header {
+            let first = chunks.stored_bytes(&entry, CHUNK_START_LEN);
+            leads_to_header = first
+                .is_ok_and(|first| stored_size(&mut chunks, &entry, &first, &rules, &mut left).is_some());
+        }
+    }
+    leads_to_header
 }
 
 /// The offsets in a file where a chunk index for `nchunks` chunks may begin. The chunk header of such an index has a
@@ -318,8 +346,11 @@ fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     // The shuffle filter orders bytes by the type size. If the type size is damaged, the decompressed bytes are in
     // another order, and can be valid MessagePack too. So only the type sizes that writers use are accepted.
     let is_usual = header.is_uncompressed() || TYPESIZES.contains(&header.typesize());
-    if !is_usual || header.has_unknown_flags() {
-        return Err("has the header of another kind of chunk".into());
+    if !is_usual {
+        return Err("has a type size that no writer uses for a vlmetalayer".into());
+    }
+    if header.has_unknown_flags() {
+        return Err("has flags that no writer stores".into());
     }
     if header.filters().iter().any(|filter| filter.is_unknown() || filter.is_plugin()) {
         return Err("has filters that no writer uses for a vlmetalayer".into());
@@ -344,6 +375,8 @@ pub(super) struct Survey {
     pub(super) before: SalvageNote,
     /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in this list are lost.
     pub(super) order: Option<NumberedChunks>,
+    /// Whether the caller assumes that the chunks are in the order of the file.
+    pub(super) assumes_order: bool,
 }
 
 impl Survey {
@@ -356,13 +389,18 @@ impl Survey {
         notes: &mut Notes,
     ) -> Result<Self, Error> {
         let header = DamagedHeader::read(file, given, notes)?;
-        let (parts, order) = place(file, &header, assumes_order)?;
+        let (parts, order) = place(file, &header, given, assumes_order)?;
         match &order {
             Some(order) if (header.nchunks, order.len()) == (1, 1) => {
                 notes.restored.push(Restored::ChunkIndex);
             }
             Some(order) => notes.assumed_order = Some(assumed(order, header.nchunks)),
             None => notes.restored.extend(differences(&header, &parts)),
+        }
+        if let Some(index) = &parts.index
+            && clear_lazy(&mut file.read(index.start, ChunkHeader::MAX_LEN as u64)?)
+        {
+            notes.restored.push(Restored::ChunkIndexFlag);
         }
         let faults = header.faults(parts.header_len, &notes.restored);
         notes.restored.extend(faults);
@@ -393,7 +431,7 @@ impl Survey {
             notes.lose_metalayer(SALVAGE_NAME, "it is not the list of an earlier salvage");
         }
         let before = before.flatten().unwrap_or_default();
-        Ok(Self { header, parts, vlmetalayers, before, order })
+        Ok(Self { header, parts, vlmetalayers, before, order, assumes_order })
     }
 
     /// Returns the old frame, with a header made from the restored values. Also returns the progress callback in
@@ -419,6 +457,7 @@ impl Survey {
 fn place<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
+    given: &ArrayEntries,
     assumes_order: bool,
 ) -> Result<(FrameParts, Option<NumberedChunks>), Error> {
     let nchunks = header.nchunks;
@@ -447,7 +486,7 @@ fn place<R: ReadAt>(
     }
     let (parts, order) = in_order(file, header)?;
     let found = order.found.len();
-    // No chunk has a valid header. If the sizes are right, these headers may be damaged, and can be restored.
+    // No chunk has a valid header. If the sizes of the array are right, the sizes in these headers may be damaged.
     if found == 0
         && contradiction.is_none()
         && let Some(parts) = find_parts(file, header, false)?
@@ -459,7 +498,8 @@ fn place<R: ReadAt>(
             "nothing could be saved: no chunk index that fits the array and no undamaged chunk was found";
         return Err(match contradiction {
             Some(why) => Error::array_unknown(format_args!("{nothing}; {why}")),
-            None => Error::unsupported(nothing),
+            None if given.is_empty() => Error::unsupported(nothing),
+            None => Error::unsupported(format_args!("{nothing}; the given shapes or dtype may be wrong")),
         });
     }
     // If the array has one chunk, and one chunk was found, its number is certain, and no order must be assumed.
@@ -521,7 +561,8 @@ fn other_count<R: ReadAt>(
 
 fn assumed(order: &[(u64, u64)], nchunks: u64) -> AssumedOrder {
     let found = order.len() as u64;
-    AssumedOrder { found, missing: order.last().map_or(0, |&(last, _)| last + 1 - found), nchunks }
+    let missing = order.last().map_or(0, |&(last, _)| last + 1 - found);
+    AssumedOrder { found, missing, nchunks, wrong_entries: 0 }
 }
 
 fn restored_number(field: HeaderField, old: impl Into<i128>, new: impl Into<i128>) -> Restored {

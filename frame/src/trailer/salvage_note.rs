@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
-//! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost |
+//! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 use rmp::encode;

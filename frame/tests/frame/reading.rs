@@ -468,6 +468,19 @@ fn value_and_write_value_say_whether_a_codec_is_unsupported_or_damaged() {
 }
 
 #[test]
+#[cfg(feature = "decompress")]
+fn value_and_write_value_refuse_an_uncompressed_chunk_with_the_flag_of_a_lazily_loaded_chunk() {
+    let mut chunk = stored_chunk(&[7]);
+    for is_valid in [true, false] {
+        chunk[31] |= if is_valid { 0 } else { 8 };
+        let file = frame_of(&[], &[("unit", &chunk)]);
+        let trailer = opened(&file).trailer().unwrap();
+        let unit = trailer.vlmetalayer("unit").unwrap();
+        assert_eq!((unit.value().is_ok(), unit.write_value(Vec::new()).is_ok()), (is_valid, is_valid));
+    }
+}
+
+#[test]
 fn a_file_cut_short_says_what_is_missing() {
     let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     let folder = tempfile::tempdir().unwrap();

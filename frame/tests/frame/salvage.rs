@@ -486,8 +486,10 @@ const ZEROS: i64 = 0x81 << 56;
 const NOWHERE: [i64; 3] = [1 << 40, i64::MIN | 0x7f << 56, i64::MIN];
 
 const ONLY_ONE: &str = "its entry in the chunk index is wrong, so it was taken to be the only chunk in the file without an entry";
-const IN_ORDER: &str = "its entry in the chunk index is wrong or occurs twice, so its place was inferred from the order \
-                        of the chunks in the file";
+const IN_ORDER: &str = "its entry in the chunk index is wrong or occurs twice, so its place follows from the assumed \
+                        order of the chunks";
+/// The end of the reason why a chunk is lost that `assume_order` saves.
+const NEEDS_ORDER: &str = "; to save it in the order of the file, assume the order";
 const OTHERS: &str = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
 
 /// The reason why each chunk of the small array is unverified.
@@ -521,7 +523,7 @@ fn a_chunk_with_a_wrong_entry_is_saved_if_it_is_the_only_one_without_an_entry() 
 }
 
 #[test]
-fn chunks_with_wrong_entries_are_saved_in_the_order_of_the_file_if_all_others_are_in_this_order() {
+fn chunks_with_wrong_entries_are_saved_in_the_order_of_the_file_only_if_it_is_assumed() {
     let folder = tempfile::tempdir().unwrap();
     for (entries, expected) in [
         // The entry of chunk 0, for another chunk: either of the two entries can be wrong.
@@ -531,9 +533,25 @@ fn chunks_with_wrong_entries_are_saved_in_the_order_of_the_file_if_all_others_ar
         (vec![(1, NOWHERE[0]), (2, NOWHERE[1])], [OTHERS, IN_ORDER, IN_ORDER, OTHERS]),
         (vec![(0, 5), (3, NOWHERE[2])], [IN_ORDER, OTHERS, OTHERS, IN_ORDER]),
     ] {
-        let (new, report) = saved(&with_entries(&entries), folder.path()).unwrap();
+        let file = with_entries(&entries);
+        let report = of(file.clone()).preview().unwrap();
+        let doubtful: Vec<u64> =
+            (0..4).filter(|&n| expected[usize::try_from(n).unwrap()] == IN_ORDER).collect();
+        assert_eq!((lost(&report), report.assumed_order), (doubtful.clone(), None), "{entries:?}");
+        assert!(report.lost.iter().all(|range| range.why.ends_with(NEEDS_ORDER)), "{report:?}");
+        assert_eq!(report.saved_with_order, report.lost_count());
+        let to = folder.path().join("saved.b2nd");
+        let (_, report) = of(file).assume_order().apply(&to).unwrap();
         assert_eq!((report.lost_count(), doubts(&report)), (0, expected), "{entries:?}");
-        assert_eq!(new[CHUNKS..INDEX], small()[CHUNKS..INDEX], "{entries:?}");
+        assert_eq!(fs::read(&to).unwrap()[CHUNKS..INDEX], small()[CHUNKS..INDEX], "{entries:?}");
+        let assumed = format!(
+            "the order of the chunks: the chunk index has no right entry for {} of the 4 chunks in the file",
+            doubtful.len()
+        );
+        assert_eq!(report.assumed_order.unwrap().to_string(), assumed);
+        let findings = check(&to).unwrap().findings;
+        assert!(findings.iter().any(|finding| finding.code() == FindingCode::Salvaged), "{findings:?}");
+        fs::remove_file(to).unwrap();
     }
 }
 
@@ -598,8 +616,8 @@ fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
     // Chunk 3 was replaced by the chunk at the end, so the first chunk of the file is an old one.
     let entries = [(0, offset(1)), (1, offset(2)), (2, ZEROS)];
     let (new, report) = saved(&with_entries(&entries), folder.path()).unwrap();
-    let special = "its entry says that it is a single value, but the 64 bytes from byte 165 on have no entry, and may be \
-                   its chunk";
+    let special = "its entry says that it is a single value, but the 64 bytes from byte 165 on may be its chunk: \
+                   nothing shows that they belong to another one";
     assert_eq!((report.lost_count(), doubts(&report)), (0, ["", "", special, ""]));
     assert_eq!(new[CHUNKS..CHUNKS + 2 * CHUNK], small()[CHUNKS + CHUNK..CHUNKS + 3 * CHUNK]);
     // A chunk with a damaged header has a right entry.
@@ -609,6 +627,158 @@ fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
     assert_eq!(lost(&report), [3]);
 }
 
+/// An array of four chunks that are compressed with LZ4.
+fn compressed() -> Vec<u8> {
+    let source = Frame::open(data().join("peers/many_blocks.b2nd")).unwrap();
+    let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
+    let mut writer =
+        FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+    let mut chunks = source.chunks().unwrap();
+    for number in 0..4 {
+        let entry = chunks.get(number % 2).unwrap().unwrap();
+        writer.write_chunk(number, &chunks.compressed(&entry).unwrap().unwrap()).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// The offsets of the chunks of a frame, all of which are stored.
+fn starts(file: &[u8]) -> Vec<usize> {
+    let frame = Frame::read_at(file, 0).unwrap();
+    let start = |entry: b2nd_frame::ChunkEntry| match entry.place {
+        b2nd_frame::ChunkPlace::Frame(start) => usize::try_from(start).unwrap(),
+        place => panic!("{place:?}"),
+    };
+    frame.chunks().unwrap().map(|entry| start(entry.unwrap())).collect()
+}
+
+/// Replaces the entry of a chunk in an uncompressed index.
+fn set_entry(file: &mut [u8], number: usize, value: i64) {
+    let entry = index_start(file) + 32 + 8 * number;
+    file[entry..entry + 8].copy_from_slice(&value.to_le_bytes());
+}
+
+/// The numbers of the lost and the unverified chunks.
+fn doubtful(report: &SalvageReport) -> BTreeSet<u64> {
+    let ranges = report.lost.iter().chain(&report.unverified);
+    ranges.flat_map(|range| range.first..range.first + range.count).collect()
+}
+
+/// The entry of chunk 3 has become a special value. Its bytes follow those of chunk 2, which is damaged too.
+#[test]
+fn a_special_chunk_is_unverified_if_its_bytes_may_follow_a_damaged_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [array(&[0, 1, 2, 3]), compressed()] {
+        let start = starts(&file)[2];
+        let longer = u32::from_le_bytes(file[start + 12..][..4].try_into().unwrap()) + 96;
+        let bit = |at: usize, bit: u8| (at, vec![file[start + at] ^ bit]);
+        let damages = [
+            bit(31, 8),
+            bit(2, 2),
+            bit(3, 1),
+            bit(4, 1),
+            bit(8, 1),
+            bit(12, 1),
+            bit(13, 1),
+            (12, longer.to_le_bytes().to_vec()),
+            (0, vec![0; 32]),
+        ];
+        for (at, bytes) in damages {
+            let mut file = file.clone();
+            set_entry(&mut file, 3, ZEROS);
+            file[start + at..][..bytes.len()].copy_from_slice(&bytes);
+            let (_, report) = saved(&file, folder.path()).unwrap();
+            assert!(doubtful(&report).contains(&3), "byte {at}: {report:?}");
+            assert_eq!(report.counts.zeros, 1 + report.lost_count());
+        }
+    }
+}
+
+/// The stored size of chunk 1 is too large, so chunk 2 seems to be in chunk 1. But the entry of chunk 2 is right.
+#[test]
+fn a_right_entry_is_not_replaced_if_the_length_of_the_chunk_before_is_wrong() {
+    let mut file = compressed();
+    let starts = starts(&file);
+    set_entry(&mut file, 0, ZEROS);
+    file[starts[1] + 12..][..4].copy_from_slice(&17001_u32.to_le_bytes());
+    file[starts[2] + 4] ^= 1;
+    let report = of(file).preview().unwrap();
+    assert!(report.unverified.iter().all(|range| range.why != ONLY_ONE), "{report:?}");
+}
+
+#[test]
+fn salvage_without_an_index_saves_a_chunk_with_the_flag_of_a_lazily_loaded_chunk() {
+    let mut file = small();
+    file[CHUNKS + 2 * CHUNK + 31] |= 8;
+    file.truncate(INDEX);
+    let report = of(file).assume_order().preview().unwrap();
+    assert_eq!((report.lost_count(), report.assumed_order.unwrap().found), (0, 4), "{report:?}");
+}
+
+#[test]
+fn salvage_clears_the_flag_of_a_lazily_loaded_chunk_in_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = small();
+    file[INDEX + 31] |= 8;
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(new[CHUNKS..INDEX], small()[CHUNKS..INDEX]);
+    let cleared = "the chunk index: the flag of a lazily loaded chunk is cleared, because a chunk in a file is never one";
+    assert_eq!((said(&report), report.lost_count()), (vec![cleared.into()], 0));
+    assert_eq!(doubts(&report), [OTHERS; 4]);
+}
+
+#[test]
+fn the_doubts_about_the_place_and_the_data_of_a_chunk_are_both_reported() {
+    let mut file = with_entries(&[(1, NOWHERE[0])]);
+    file[CHUNKS + CHUNK + 30] = 2;
+    let report = of(file).preview().unwrap();
+    let flags = "it has flags that no writer stores, so a byte of its header is damaged";
+    assert_eq!(doubts(&report)[1], format!("{ONLY_ONE}; {flags}"));
+}
+
+/// No entry of a stored chunk is right, but the special chunk shows that the bytes are a chunk index.
+#[test]
+fn the_order_of_the_file_can_be_assumed_if_no_entry_of_a_stored_chunk_is_right() {
+    let mut file = array(&[0, 1, 2]);
+    (0..3).for_each(|number| set_entry(&mut file, number, NOWHERE[0]));
+    let report = of(file.clone()).preview().unwrap();
+    assert_eq!(lost(&report), [0, 1, 2]);
+    assert!(report.lost[0].why.ends_with(NEEDS_ORDER), "{report:?}");
+    let report = of(file).assume_order().preview().unwrap();
+    assert_eq!((report.lost_count(), report.counts.zeros), (0, 1));
+    assert_eq!(doubts(&report)[..3], [IN_ORDER; 3]);
+}
+
+/// Each entry is a special value with other bits, so each chunk of the file lacks an entry.
+#[test]
+fn a_salvage_can_be_stopped_while_it_infers_places() {
+    let count = 1 << 14;
+    let meta = Meta::new(Shapes { shape: &[count], chunkshape: &[1], blockshape: &[1] }, "|u1").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    let count = count.unsigned_abs();
+    (0..count).for_each(|number| writer.write_uncompressed(number, &[7]).unwrap());
+    let mut file = writer.finish().unwrap().into_inner();
+    let index = index_start(&file);
+    let calls = |file: &[u8]| {
+        let mut calls = 0;
+        let salvage = of(file.to_vec()).on_progress(|_| {
+            calls += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(salvage.preview().unwrap().lost_count() > 0);
+        calls
+    };
+    // All entries but that of chunk 0 are special, so there cannot be many chunks without an entry.
+    let last = index + 32 + 8;
+    let end = last + 8 * (usize::try_from(count).unwrap() - 1);
+    file[last..end].chunks_mut(8).for_each(|entry| entry.copy_from_slice(&ZEROS.to_le_bytes()));
+    file[last..last + 8].copy_from_slice(&NOWHERE[0].to_le_bytes());
+    let few = calls(&file);
+    file[last..end].chunks_mut(8).for_each(|entry| entry.copy_from_slice(&NOWHERE[1].to_le_bytes()));
+    let many = calls(&file);
+    // Four calls while the chunks without an entry are found, and four while the entries are compared with them.
+    assert!(many > few && many - few <= 8, "{few} {many}");
+}
+
 #[test]
 fn a_special_chunk_is_unverified_also_if_a_wrong_entry_gets_the_only_chunk_without_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -616,8 +786,8 @@ fn a_special_chunk_is_unverified_also_if_a_wrong_entry_gets_the_only_chunk_witho
     let entry = index_start(&file) + 32;
     file[entry..entry + 8].copy_from_slice(&NOWHERE[0].to_le_bytes());
     let (_, report) = saved(&file, folder.path()).unwrap();
-    let special = "its entry says that it is a single value, but the 96 bytes from byte 146 on have no entry, and may be \
-                   its chunk";
+    let special = "its entry says that it is a single value, but the 96 bytes from byte 146 on may be its chunk: \
+                   nothing shows that they belong to another one";
     assert_eq!((report.lost_count(), doubts(&report)), (0, [ONLY_ONE, OTHERS, OTHERS, special]));
 }
 
@@ -961,12 +1131,16 @@ fn damaged_sizes_in_the_headers_of_all_chunks_are_restored() {
                 "byte {at}"
             );
         }
-        // Where all is lost, the message names the damage of the first chunk.
-        let mut damaged = file.clone();
-        damaged[start..index].fill(0xff);
-        let message = saved(&damaged, folder.path()).unwrap_err().to_string();
-        let expected = "nothing could be saved; the first chunk is lost because its first bytes are not the header of a chunk";
-        assert_eq!(message, expected);
+        // If no header can be restored, the damage is found before the chunks are read.
+        for byte in [0, 0xff] {
+            let mut damaged = file.clone();
+            damaged[start..index].chunks_mut(96).for_each(|chunk| chunk[..32].fill(byte));
+            let nothing =
+                "nothing could be saved: no chunk index that fits the array and no undamaged chunk was found";
+            assert_eq!(of(damaged.clone()).locate().unwrap_err().to_string(), nothing);
+            let given = of(damaged).shape(&[64 * count]).preview().unwrap_err().to_string();
+            assert_eq!(given, format!("{nothing}; the given shapes or dtype may be wrong"));
+        }
     }
 }
 
@@ -1008,13 +1182,9 @@ fn salvage_clears_the_flag_of_a_lazily_loaded_chunk() {
     let folder = tempfile::tempdir().unwrap();
     let why = "the flag of a lazily loaded chunk is cleared, because a chunk in a file is never one";
     let peer = |name: &str| fs::read(data().join("peers").join(name)).unwrap();
-    // Uncompressed chunks, compressed chunks, the only chunk of an array, and a constant chunk.
-    let files = [
-        (small(), 1),
-        (peer("many_blocks.b2nd"), 1),
-        (fs::read(data().join("scalar.b2nd")).unwrap(), 0),
-        (peer("special_full.b2nd"), 0),
-    ];
+    // Uncompressed chunks, compressed chunks, and the only chunk of an array.
+    let files =
+        [(small(), 1), (peer("many_blocks.b2nd"), 1), (fs::read(data().join("scalar.b2nd")).unwrap(), 0)];
     for (file, number) in files {
         let frame = Frame::read_at(&file, 0).unwrap();
         let entry = frame.chunks().unwrap().get(number).unwrap().unwrap();
@@ -1032,6 +1202,13 @@ fn salvage_clears_the_flag_of_a_lazily_loaded_chunk() {
             [frame.chunks().unwrap().compressed(&entry), new.chunks().unwrap().compressed(&entry)];
         assert_eq!(new.unwrap(), old.unwrap());
     }
+    // C-Blosc2 ignores the flag in a constant chunk, so this is no damage.
+    let mut file = peer("special_full.b2nd");
+    let start = starts(&file)[0];
+    file[start + 31] |= 8;
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert!(!report.found_damage(), "{report:?}");
+    assert_eq!(new[start..start + 40], file[start..start + 40]);
     let mut file = fs::read(data().join("vlmetalayers.b2nd")).unwrap();
     let trailer = Frame::read_at(&file, 0).unwrap().trailer().unwrap();
     let at = usize::try_from(trailer.vlmetalayers()[0].offset()).unwrap();
@@ -1225,7 +1402,7 @@ fn a_special_value_is_unverified_where_a_chunk_belongs_to_no_entry() {
         (range.first, &*range.why),
         (
             1,
-            "its entry says that it is a single value, but the 96 bytes from byte 242 on have no entry, and may be its chunk"
+            "its entry says that it is a single value, but the 96 bytes from byte 242 on may be its chunk: nothing shows that they belong to another one"
         )
     );
 }

@@ -1,0 +1,72 @@
+//! Reads the headers of stored chunks, some of which are damaged.
+
+use b2nd_chunk::internals::{HeaderSize, clear_lazy};
+use b2nd_chunk::{ChunkHeader, SpecialValue};
+
+use crate::chunk::chunk_rules::ChunkRules;
+use crate::chunk::entry::ChunkEntry;
+use crate::read::blocks::{check_stored_table, streams_end};
+use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::source::ReadAt;
+
+/// Returns the header of a chunk with `nbytes` decompressed bytes, or `None` if the header breaks one of the rules. The
+/// flag of a lazily loaded chunk breaks no rule, because a salvage clears it.
+pub(super) fn valid_header(
+    first: &ChunkBytes,
+    nbytes: Option<u64>,
+    rules: &ChunkRules,
+) -> Option<ChunkHeader> {
+    let mut bytes = first.bytes.clone();
+    clear_lazy(&mut bytes);
+    ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, first.room).is_ok())
+}
+
+/// Computes the stored size of a chunk without the sizes in its header: from the size of its data or, for a compressed
+/// chunk, from its table of blocks. Returns `None` if the flags or the table of blocks are damaged, or cannot be read.
+/// Each table that is read reduces `left` by its length. If `left` is too small for a table, the result is `None`.
+pub(super) fn stored_size<R: ReadAt>(
+    chunks: &mut Chunks<'_, R>,
+    entry: &ChunkEntry,
+    first: &ChunkBytes,
+    rules: &ChunkRules,
+    left: &mut u64,
+) -> Option<u64> {
+    let mut bytes = first.bytes.clone();
+    clear_lazy(&mut bytes);
+    // The array determines all sizes but the stored size, for which any possible value will do here.
+    let sizes = [
+        (HeaderSize::Typesize, rules.typesize.map(usize::from)),
+        (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
+        (HeaderSize::Blocksize, rules.blocksize),
+        (HeaderSize::Cbytes, Some(ChunkHeader::MAX_LEN)),
+    ];
+    for (size, right) in sizes {
+        size.replace(&mut bytes, right?)?;
+    }
+    let header = ChunkHeader::parse(&bytes)?;
+    let size = if header.has_table() {
+        let table = header.table_len().map(|len| (header.header_len() + len) as u64);
+        *left = left.checked_sub(table.filter(|&table| table <= first.room)?)?;
+        streams_end(chunks, entry, &header, &bytes).ok()??
+    } else {
+        let body = match header.special() {
+            Some(SpecialValue::Value) => rules.itemsize.or_else(|| value_len(first))?,
+            Some(_) => 0,
+            None => header.nbytes(),
+        };
+        header.header_len().checked_add(body)? as u64
+    };
+    HeaderSize::Cbytes.replace(&mut bytes, usize::try_from(size).ok()?)?;
+    let header = ChunkHeader::parse(&bytes)?;
+    rules.check(&header, entry.nbytes, first.room).ok()?;
+    check_stored_table(chunks, entry, &header, &bytes).ok()?.ok()?;
+    Some(size)
+}
+
+/// The length of the value of a constant chunk according to its header, if this length is possible in a frame with the
+/// type size 1, which also stands for items of more than 255 bytes.
+fn value_len(first: &ChunkBytes) -> Option<usize> {
+    let header = ChunkHeader::parse(&first.bytes)?;
+    let len = header.cbytes().checked_sub(header.header_len())?;
+    (len == 1 || len > usize::from(u8::MAX)).then_some(len)
+}
