@@ -70,14 +70,14 @@ impl Info {
         }
         let several = self.files.len() > 1;
         let mut printer =
-            PagePrinter { json: self.json, stats, values: self.values, several, shown: 0, has_failed: false };
+            PagePrinter { json: self.json, stats, values: self.values, several, shown: 0, failures: 0 };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target, self.meta.is_some())? {
                 printer.frames(&target, self.meta.is_some())?;
             }
         }
-        Ok(if printer.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if printer.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
@@ -118,7 +118,7 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
     }
 }
 
-/// Prints the pages or JSON objects, and remembers whether there was a failure.
+/// Prints the pages or JSON objects, and counts the failures.
 struct PagePrinter {
     json: bool,
     stats: bool,
@@ -128,7 +128,7 @@ struct PagePrinter {
     several: bool,
     /// The number of pages printed so far.
     shown: u64,
-    has_failed: bool,
+    failures: u64,
 }
 
 impl PagePrinter {
@@ -217,7 +217,7 @@ impl PagePrinter {
     }
 
     fn fail(&mut self, failure: Failure) -> io::Result<()> {
-        self.has_failed = true;
+        self.failures += 1;
         let failure = if self.several { failure } else { with_salvage(failure) };
         print_failure(&failure, self.json)
     }
