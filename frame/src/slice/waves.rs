@@ -11,7 +11,7 @@ use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, un
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
-use crate::file_version::FileStamp;
+use crate::file_version::StampHash;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
@@ -79,7 +79,7 @@ pub(super) struct Request {
 pub(super) struct Answer {
     pub(super) bytes: Arc<Vec<u8>>,
     /// The version of the chunk file; `None` for bytes of the frame, or if the version is not known.
-    pub(super) version: Option<FileStamp>,
+    pub(super) version: Option<StampHash>,
 }
 
 impl From<Vec<u8>> for Answer {
@@ -114,12 +114,12 @@ struct StoredChunk {
     /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
     /// The version of the chunk file when the first bytes of the chunk were read, if it is known.
-    version: Option<FileStamp>,
+    version: Option<StampHash>,
 }
 
 impl StoredChunk {
     /// Fails if the chunk file was written since the first bytes of the chunk were read.
-    fn check_version(&self, now: Option<FileStamp>) -> Result<(), Error> {
+    fn check_version(&self, now: Option<StampHash>) -> Result<(), Error> {
         match self.version.zip(now) {
             Some((first, now)) if first != now => Err(Error::changing(None)),
             _ => Ok(()),
