@@ -203,6 +203,8 @@ impl Waves {
             let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
             self.take(planned, answer, request.range.start, receive)?;
         }
+        // Tasks share the bytes that they need.
+        drop(answers);
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
             let (start, answer) =
