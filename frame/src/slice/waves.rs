@@ -11,6 +11,7 @@ use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, un
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
+use crate::file_version::StampHash;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
@@ -74,6 +75,19 @@ pub(super) struct Request {
     pub(super) range: Range<u64>,
 }
 
+/// The bytes of a request. They may be fewer than requested if the file ends early.
+pub(super) struct Answer {
+    pub(super) bytes: Arc<Vec<u8>>,
+    /// The version of the chunk file; `None` for bytes of the frame, or if the version is not known.
+    pub(super) version: Option<StampHash>,
+}
+
+impl From<Vec<u8>> for Answer {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes: bytes.into(), version: None }
+    }
+}
+
 /// The waves of a slice.
 pub(super) struct Waves {
     selection: Arc<Selection>,
@@ -99,6 +113,18 @@ struct StoredChunk {
     entry: ChunkEntry,
     /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
+    /// The version of the chunk file when the first bytes of the chunk were read, if it is known.
+    version: Option<StampHash>,
+}
+
+impl StoredChunk {
+    /// Fails if the chunk file was written since the first bytes of the chunk were read.
+    fn check_version(&self, now: Option<StampHash>) -> Result<(), Error> {
+        match self.version.zip(now) {
+            Some((first, now)) if first != now => Err(Error::changing(None)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A chunk whose header is known.
@@ -161,28 +187,30 @@ impl Waves {
     }
 
     /// Takes the bytes of the current wave, passes the tasks for these bytes to `receive`, and plans the next wave.
-    /// Returns whether there is another wave. `answers` has the bytes of each request of the current wave, in order; in
-    /// the first call, it is empty. An answer may be shorter than its request if the file ends early.
+    /// Returns whether there is another wave. `answers` has an answer to each request of the current wave, in order; in
+    /// the first call, it is empty.
     pub(super) fn advance(
         &mut self,
-        answers: Vec<Vec<u8>>,
+        answers: Vec<Answer>,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<bool, Error> {
         if self.selection.nbytes == 0 {
             return Ok(false);
         }
-        let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
         let requests = std::mem::take(&mut self.requests);
         for planned in std::mem::take(&mut self.planned) {
             let number = planned.request;
-            let (Some(read), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
-            self.take(planned, read, request.range.start, receive)?;
+            let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
+            self.take(planned, answer, request.range.start, receive)?;
         }
+        // Tasks share the bytes that they need.
+        drop(answers);
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
-            let start = self.array().header.header_len as u64;
+            let (start, answer) =
+                (self.array().header.header_len as u64, Answer { bytes: read, version: None });
             for planned in std::mem::take(&mut self.planned) {
-                self.take(planned, &read, start, receive)?;
+                self.take(planned, &answer, start, receive)?;
             }
             self.request_more(receive)?;
         }
@@ -190,11 +218,11 @@ impl Waves {
         Ok(!self.requests.is_empty())
     }
 
-    /// Takes the bytes of a planned read. They are in `read`, which begins at offset `start` of the frame or chunk file.
+    /// Takes the bytes of a planned read. They are in an answer that begins at offset `start` of the frame or chunk file.
     fn take(
         &mut self,
         planned: PlannedRead,
-        read: &Arc<Vec<u8>>,
+        Answer { bytes: read, version }: &Answer,
         start: u64,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
@@ -216,8 +244,12 @@ impl Waves {
                 self.array().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
             }
             Purpose::Index => self.index_pages.take(&self.selection.array, range.start, bytes),
-            Purpose::Start(chunk, header) => self.take_start(chunk, header, bytes, receive),
+            Purpose::Start(chunk, header) => {
+                chunk.check_version(*version)?;
+                self.take_start(StoredChunk { version: *version, ..chunk }, header, bytes, receive)
+            }
             Purpose::Blocks(chunk, header, list) => {
+                chunk.check_version(*version)?;
                 let from = extent(&list).start;
                 pass_blocks(chunk, header, list, Window { from, ..bytes }, receive)
             }
@@ -228,10 +260,11 @@ impl Waves {
     pub(super) fn missing(&self, request: &Request) -> Error {
         let of = self.planned.iter().find(|planned| planned.file == request.file);
         match of.map(|planned| &planned.purpose) {
-            Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) => {
+            Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))
             }
-            Some(Purpose::Frame | Purpose::Index) | None => Error::changing(None),
+            // It was there before.
+            _ => Error::changing(None),
         }
     }
 
@@ -259,7 +292,7 @@ impl Waves {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Start(length) });
             return Ok(());
         };
-        let StoredChunk { entry, part } = chunk;
+        let StoredChunk { entry, part, version } = chunk;
         if header.special().is_some() {
             let value = start.get(header.header_len()..).unwrap_or_default().to_vec();
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
@@ -268,7 +301,7 @@ impl Waves {
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
         rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
-        let start = ChunkStart { header, bytes: start.into() };
+        let start = ChunkStart { header, bytes: start.into(), version };
         self.array().keep_start(entry.number, &start);
         if bytes.len() < header.cbytes() {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
@@ -403,9 +436,10 @@ impl Waves {
                     break;
                 }
                 weight += more;
-                let chunk = StoredChunk { entry, part };
-                if let Some(ChunkStart { header, bytes }) = start {
+                let mut chunk = StoredChunk { entry, part, version: None };
+                if let Some(ChunkStart { header, bytes, version }) = start {
                     self.chunk_limit.take(&entry, header.cbytes())?;
+                    chunk.version = version;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();
@@ -544,7 +578,7 @@ fn pass_blocks(
     bytes: Window,
     receive: &mut ReceiveTask<'_>,
 ) -> Result<(), Error> {
-    let StoredChunk { entry, part } = chunk;
+    let StoredChunk { entry, part, .. } = chunk;
     if bytes.get(extent(&list)).is_none() {
         let found = bytes.from + bytes.rest().len();
         return Err(too_short(&entry, &header, found));

@@ -650,8 +650,8 @@ mod from_ndarray {
             assert_eq!(
                 says(axis, shape),
                 format!(
-                    "an array of shape {shape:?} cannot be appended to one of shape [3, 4] along dimension {axis}: its shape must \
-                     be {expected}"
+                    "an array of shape {shape:?} cannot be appended to one of shape [3, 4] along dimension {axis}: the shape of \
+                     the new items must be {expected} with any n"
                 )
             );
         }
