@@ -8,6 +8,7 @@ use crate::check::Check;
 use crate::error::Error;
 use crate::finding::first_error;
 use crate::header::frame::Frame;
+use crate::opened_file::FileVersion;
 use crate::read::frame_state::FrameState;
 use crate::source::ReadAt;
 
@@ -42,5 +43,9 @@ impl ReadAt for WithHeader<'_> {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 }
