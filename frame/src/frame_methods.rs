@@ -347,8 +347,9 @@ impl<R: ReadAt> Frame<R> {
     /// # Errors
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the frame was opened by its path, and
-    /// the file has changed since then.
+    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the header in the file has changed
+    /// since the frame was opened, or the file was written while the trailer was read; a source without a
+    /// [`version`](ReadAt::version) is not compared.
     ///
     /// ```
     /// use b2nd_frame::Frame;

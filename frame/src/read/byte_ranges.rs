@@ -6,6 +6,7 @@ use crate::code::FindingCode;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
+use crate::opened_file::FileVersion;
 use crate::source::{ReadAt, read_up_to};
 
 impl<R: ReadAt> Frame<R> {
@@ -45,6 +46,11 @@ impl<R: ReadAt> Frame<R> {
             // The file is long enough again by now, so a writer is at work.
             _ => Err(Error::changing(None)),
         }
+    }
+
+    /// Checks that the source still has this version, and the header of this frame.
+    pub(crate) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
+        if self.reader.version() == version { self.check_unchanged() } else { Err(Error::changing(None)) }
     }
 
     /// Checks that the header in the file has not changed since this frame was opened.

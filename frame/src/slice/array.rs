@@ -108,14 +108,14 @@ impl<R> Array<R> {
 
 impl<R: ReadAt> Array<R> {
     /// The version of the open file when the array was opened; `None` if it cannot change.
-    pub(super) fn version(&self) -> Option<FileVersion> {
+    pub(crate) fn version(&self) -> Option<FileVersion> {
         *self.version.get_or_init(|| self.frame.reader.version())
     }
 
     /// Fails if the array has not this version any more.
     // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
     // overwritten in its place by one of the same length.
-    pub(super) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
+    pub(crate) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
         match version {
             None => Ok(()),
             Some(_) if self.version_now() != version => Err(Error::changing(None)),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, ChunkPlace, Error, ErrorKind, Frame, FrameBuilder,
-    Rewrite, Severity,
+    Rewrite, Salvage, Severity,
 };
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
 use b2nd_serde::{Meta, Shapes, to_vec};
@@ -573,6 +573,44 @@ fn rewrite_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
         Rewrite::read_at(&file, 0, &copy).apply().unwrap();
         assert_eq!(first_item(&copy, 0), 77);
     }
+}
+
+#[test]
+fn check_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+    set_old(&path);
+    let (frame, mut count) = (Frame::open(&path).unwrap(), 0);
+    let mut overwritten = |chunks| {
+        if chunks == 10 {
+            overwrite(&path, 0, 77);
+            count += 1;
+        }
+        ControlFlow::Continue(())
+    };
+    let check = || Check::new(CheckDepth::ChunkData);
+    refused(ErrorKind::Changing, check().on_progress(&mut overwritten).run(&frame));
+    // A writer in a loop.
+    refused(ErrorKind::Changing, check().on_progress(overwritten).run_path(&path));
+    assert_eq!(count, 21);
+    assert_eq!(check().run(&frame).unwrap().findings, []);
+}
+
+#[test]
+fn salvage_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, new] = ["array.b2nd", "new.b2nd"].map(|name| folder.path().join(name));
+    create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+    set_old(&path);
+    let salvage = Salvage::open(&path).unwrap().on_progress(|_| {
+        overwrite(&path, 0, 77);
+        ControlFlow::Continue(())
+    });
+    refused(ErrorKind::Changing, salvage.apply(&new));
+    assert!(!new.exists());
+    Salvage::open(&path).unwrap().apply(&new).unwrap();
+    assert_eq!(first_item(&new, 0), 77);
 }
 
 #[test]

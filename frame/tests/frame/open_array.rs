@@ -413,3 +413,31 @@ fn a_frame_is_not_changing_after_its_own_edit() {
     let entry = chunks.get(0).unwrap().unwrap();
     assert_eq!(chunks.decompressed(&entry).unwrap_err().kind(), ErrorKind::Malformed);
 }
+
+#[test]
+fn attributes_of_an_array_that_has_changed_are_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    for is_replaced in [false, true] {
+        let path = copied("vlmetalayers.b2nd", folder.path());
+        written(&path, 100);
+        let (frame, array) = (Frame::open(&path).unwrap(), Array::open(&path).unwrap());
+        let (old, opened) = (array.attributes().unwrap(), File::open(&path).unwrap());
+        let opened = opened_array(opened);
+        assert_eq!(opened.attributes().unwrap().bytes(), old.bytes());
+        if is_replaced {
+            // The open files stay as they are.
+            let new = folder.path().join("new");
+            fs::copy(&path, &new).unwrap();
+            fs::rename(&new, &path).unwrap();
+            frame.trailer().unwrap();
+        } else {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.set_vlmetalayer("unit", "metre").unwrap();
+            update.flush().unwrap();
+            refused(ErrorKind::Changing, frame.trailer());
+            refused(ErrorKind::Changing, opened.attributes());
+        }
+        refused(ErrorKind::Changing, array.attributes());
+        array.refresh().unwrap().expect("another array").attributes().unwrap();
+    }
+}
