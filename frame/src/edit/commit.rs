@@ -121,7 +121,6 @@ impl Commit<'_> {
     }
 }
 
-
 impl FrameState {
     /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
     /// locked one.

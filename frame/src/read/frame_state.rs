@@ -97,7 +97,8 @@ impl<R> Frame<R> {
                 return true;
             }
             // A writer of C-Blosc2 with locks changes the frame.
-            if share_sidecar(path, self.header().is_sparse(), Some(Instant::now())).is_err() {
+            let lock = share_sidecar(path, self.header().is_sparse(), Some(Instant::now()));
+            if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
             let Some(modified) = path.metadata().and_then(|metadata| metadata.modified()).ok() else {

@@ -60,7 +60,7 @@ use crate::trailer::frame_trailer::Trailer;
 ///
 /// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Then it keeps what its slices
 /// have read and will need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory for
-/// decompressing, at most 16 MiB.
+/// decompressing, at most 16 MiB. A page of more than 2 MiB is not kept, and is decompressed again for each slice.
 ///
 /// # If the file changes
 ///

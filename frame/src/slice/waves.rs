@@ -53,7 +53,9 @@ impl WaveLimits {
     /// The limits for a source that could transfer `spare` bytes during a round trip. The requests of a wave run in
     /// parallel, so one request costs less than a wave.
     pub(super) const fn remote(spare: u64) -> Self {
-        Self { wave: 1 << 26, gap: spare / 8, spare }
+        let wave = 1 << 26;
+        let spare = if spare < wave { spare } else { wave };
+        Self { wave, gap: spare / 8, spare }
     }
 
     /// The limits for a source.

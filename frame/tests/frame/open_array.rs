@@ -342,6 +342,35 @@ fn patience_waits_for_a_writer_with_the_lock() {
 }
 
 #[test]
+fn patience_returns_no_items_of_an_unfinished_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let set = |item: u8| {
+        let mut file = fs::read(&path).unwrap();
+        file[165 + 32] = item;
+        fs::write(&path, &file).unwrap();
+    };
+    let lock = File::create(folder.path().join("a.b2nd.b2lock")).unwrap();
+    lock.lock().unwrap();
+    set(77);
+    written(&path, 100);
+    // A writer is between two writes.
+    let array = Array::open(&path).unwrap();
+    let first = || array.slice(&[0..1, 0..1]);
+    assert_eq!(first().read_rows::<i32>().unwrap(), [77]);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| first().patience(Duration::from_secs(60)).read());
+        thread::sleep(Duration::from_millis(20));
+        set(78);
+        lock.unlock().unwrap();
+        refused(ErrorKind::Changing, reader.join().unwrap());
+    });
+    let array = array.refresh().unwrap().expect("another array");
+    let items = array.whole().patience(Duration::ZERO).read_rows::<i32>().unwrap();
+    assert_eq!(items[0], 78);
+}
+
+#[test]
 fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
