@@ -98,7 +98,7 @@ faults! {
         Blocksize { size: usize } "has blocks of {size} bytes, but must have 1 to {MAX_BLOCKSIZE}"
         SpecialWithData "has one value, but also data or a dictionary"
         VariableWithoutTable "has blocks of any length, but none is compressed"
-        Lazy "has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0"
+        Lazy "is marked as lazily loaded, which is only possible in memory: bit 3 of its byte 31 must be 0"
         NeedlessDictionary { codec: Codec } "has a dictionary, but {codec} takes none"
         SpecialBits { bits: u8 } "has the special value {bits}, but only 1 to 4 are known"
         Value { body: usize, nbytes: usize } "repeats a value of {body} bytes, which does not fit {nbytes} bytes"

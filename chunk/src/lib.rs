@@ -16,9 +16,9 @@
 //! # Ok::<(), b2nd_chunk::Error>(())
 //! ```
 //!
-//! Data is bytes, because a chunk records the size of its items, but not their type. To read many chunks, or single
-//! blocks, use `Chunk` and `Decompressor`; to look at a chunk before it is decompressed, [`ChunkHeader`]. `Compressor` makes
-//! a chunk of bytes:
+//! The result is bytes, because a chunk records the size of its items, but not their type. To read many chunks, or single
+//! blocks, use `Chunk` and `Decompressor`; to look at a chunk before it is decompressed, [`ChunkHeader`]. `Compressor`
+//! compresses bytes to a chunk:
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {

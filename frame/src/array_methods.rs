@@ -33,11 +33,12 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, or if another
-    /// file is at its path. This opens the file and reads the header.
+    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, if another
+    /// file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). This opens the file and
+    /// reads the header.
     ///
-    /// Call it after a slice has failed with [`Changing`](crate::ErrorKind::Changing). A program that watches an array for
-    /// new items calls it each time it looks. The cookbook has an example.
+    /// Call it after such an error. A program that watches an array for new items calls it each time it looks. The cookbook
+    /// has an example.
     ///
     /// # Errors
     ///
@@ -65,9 +66,8 @@ impl Array {
 }
 
 impl<R> Array<R> {
-    /// Opens the array of a frame. Nothing is read. So an item that another program overwrites in its place before the
-    /// first slice goes unnoticed, unless the array is opened by [`open`](Self::open). For a
-    /// [`SlicePlan`](crate::SlicePlan), a frame that was [parsed](Frame::parse) from bytes is enough.
+    /// Opens the array of a frame. Nothing is read. For a [`SlicePlan`](crate::SlicePlan), a frame that was
+    /// [parsed](Frame::parse) from bytes is enough; a change of its file before the first slice can go unnoticed.
     ///
     /// # Errors
     ///
@@ -245,9 +245,10 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        let version = self.version();
+        // It must be known before the first read.
+        self.version();
         let trailer = trailer_or_changing(&self.frame);
-        self.check_version(version)?;
+        self.check_version()?;
         trailer
     }
 }

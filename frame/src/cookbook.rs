@@ -29,7 +29,8 @@
 //! `Array::open` opens an array, and `Array::slice` and `Array::whole` select items. Then `read` returns the bytes of
 //! the items (feature `decompress`), and `read_array` returns them as an array of the crate ndarray (feature `ndarray`).
 //! `steps` can select every second item, for example. `Array::slice` also accepts the macro `s!` of ndarray: in
-//! `s![-1, ..]`, the negative number counts from the end. The example `read_slice` is a whole program.
+//! `s![-1, ..]`, the negative number counts from the end. (ndarray is re-exported: `use b2nd_frame::ndarray`.)
+//! `read_into` fills a buffer that you keep, of bytes or of items. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -43,6 +44,10 @@
 //! assert_eq!(array.whole().read_array::<i32>()?.sum(), (0..15).sum());
 //! // `f64` is wider than the stored type, `i32`, so it can represent each item.
 //! assert_eq!(array.whole().read_as::<f64>()?.mean(), Some(7.0));
+//! // A buffer for all rows, one after another.
+//! let mut row = [0_i32; 5];
+//! array.slice(&[2..3, 0..5]).read_into(&mut row)?;
+//! assert_eq!(row, [10, 11, 12, 13, 14]);
 //! # }
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
@@ -90,14 +95,21 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! A slice of an `Array` is an error of the kind `Changing` if the array has changed since it was opened: its file was
-//! written, or another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
+//! A slice of an `Array` fails with `Changing` if the array has changed since it was opened: its file was written, or
+//! another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
 //!
-//! A program that watches an array calls `refresh` each time it looks, so that it has the new shape. If the other program
-//! changes the array in that moment, the result is `Changing` too, and it looks again.
+//! A program that watches an array calls `refresh` each time it looks, so that it has the new shape. If the array
+//! changes at that moment, the read fails with `Changing`. If a program writes the file anew in its place, as `cp` does, the
+//! file is missing, empty or cut off for a moment, and `refresh` fails for this reason. In both cases try again, and give up
+//! after some time.
+//!
+//! python-blosc2 resizes an array first, and sets the new items later: until then, a reader finds zeros there. Only the
+//! writing program can tell when its items are complete, for example by a vlmetalayer.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
+//! use std::time::Duration;
+//!
 //! use b2nd_frame::{Array, ArrayUpdate, Error, ErrorKind};
 //!
 //! fn last_row(array: &mut Array) -> Result<Vec<i32>, Error> {
@@ -120,13 +132,14 @@
 //! update.flush()?;
 //!
 //! assert_eq!(array.whole().read().unwrap_err().kind(), ErrorKind::Changing);
-//! let row = loop {
-//!     match last_row(&mut array) {
-//!         Err(error) if error.kind() == ErrorKind::Changing => {}
-//!         row => break row?,
+//! let mut row = last_row(&mut array);
+//! for _ in 0..50 {
+//!     if row.is_err() {
+//!         std::thread::sleep(Duration::from_millis(100));
+//!         row = last_row(&mut array);
 //!     }
-//! };
-//! assert_eq!(row, [15, 16, 17, 18, 19]);
+//! }
+//! assert_eq!(row?, [15, 16, 17, 18, 19]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -323,7 +336,7 @@
 //! the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
 //!
 //! The chunk shape does not change when the array grows, so choose it for the array as it will be. If
-//! `write_array` made a file of a single row, each appended row is a chunk of its own. Without images,
+//! `write_array` made a file of a single row, each appended row is a chunk of its own. For an array that has no images yet,
 //! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
 //!
 //! ```
@@ -446,7 +459,7 @@
 //! ```
 //!
 //! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and
-//! the rest of the header. It excludes other writers, syncs the file, and marks indexes of python-blosc2 as stale. So
+//! the rest of the header. It excludes other writers of this crate, syncs the file, and marks indexes of python-blosc2 as stale. So
 //! use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
 //!
 //! # Convert a Caterva file

@@ -118,6 +118,7 @@ impl Frame<()> {
             path: None,
             by_directory: false,
             opened: None,
+            version: None,
             reader: (),
         })
     }
@@ -299,7 +300,7 @@ impl<R> Frame<R> {
 
     /// Replaces the reader, for code that needs one type for frames with different readers.
     ///
-    /// The new reader must have the same bytes. The frame keeps its [`path`](Self::path).
+    /// The new reader must have the same bytes, and the same [version](ReadAt::version) or none. The frame keeps its [`path`](Self::path).
     ///
     /// ```
     /// use b2nd_frame::{Frame, ReadAt};
@@ -310,8 +311,9 @@ impl<R> Frame<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn map_reader<S>(self, map: impl FnOnce(R) -> S) -> Frame<S> {
-        let Self { header, bytes, section, offset, path, by_directory, opened, reader } = self;
-        Frame { header, bytes, section, offset, path, by_directory, opened, reader: map(reader) }
+        let Self { header, bytes, section, offset, path, by_directory, opened, version, reader } = self;
+        let reader = map(reader);
+        Frame { header, bytes, section, offset, path, by_directory, opened, version, reader }
     }
 }
 
@@ -347,9 +349,8 @@ impl<R: ReadAt> Frame<R> {
     /// # Errors
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the header in the file has changed
-    /// since the frame was opened, or the file was written while the trailer was read; a source without a
-    /// [`version`](ReadAt::version) is not compared.
+    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the source has another
+    /// [`version`](ReadAt::version) than when the frame was opened: the file was written since then.
     ///
     /// ```
     /// use b2nd_frame::Frame;

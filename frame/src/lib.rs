@@ -136,7 +136,7 @@ mod spans;
 
 mod chunk_file;
 
-mod opened_file;
+mod file_version;
 
 mod source;
 
@@ -195,6 +195,7 @@ pub use edit::array_update::ArrayUpdate;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
+pub use file_version::FileVersion;
 #[cfg(feature = "decompress")]
 pub use find::embedded::EmbeddedFrames;
 pub use find::member::MemberSource;
@@ -210,7 +211,6 @@ pub use header::frame_header::Header;
 pub use header::object_kind::ObjectKind;
 pub use header::section::Metalayer;
 pub use known_ranges::KnownRanges;
-pub use opened_file::FileVersion;
 pub use read::chunks::Chunks;
 pub use read::open::is_sparse_frame;
 pub use salvage::options::{Fill, Salvage};

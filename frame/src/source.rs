@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::opened_file::FileVersion;
+use crate::file_version::FileVersion;
 
 /// Bytes that are read at offsets: a file, memory, an object on a server.
 ///
@@ -45,6 +45,9 @@ pub trait ReadAt {
 
     /// The version of the bytes; `None` if they never change, or their version is not known. An `Array` notices by it that
     /// its file was changed.
+    ///
+    /// It is called before the header of a frame is read, and after each slice. An object on a server can return the version
+    /// of its last response without a request, so that this takes no time.
     fn version(&self) -> Option<FileVersion> {
         None
     }

@@ -104,7 +104,7 @@ fn the_flags_of_byte_31_and_30_are_checked() {
     assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);
     bytes[30] = 0;
     bytes[MORE_FLAGS] = 8;
-    let says = "the chunk has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0";
+    let says = "the chunk is marked as lazily loaded, which is only possible in memory: bit 3 of its byte 31 must be 0";
     for flags in [bytes[FLAGS], header()[FLAGS]] {
         bytes[FLAGS] = flags;
         assert_eq!(parsed(&bytes).check_flags().unwrap_err().to_string(), says);

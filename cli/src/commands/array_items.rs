@@ -8,6 +8,7 @@ use b2nd_frame::{Error, ObjectKind};
 use crate::input::{Address, Failure, Inside, Items, Target, is_zip, store_at};
 use crate::names::has_extension;
 use crate::output::json::print_failure;
+use crate::output::mend::with_salvage;
 use crate::problem::Problem;
 use crate::terminal::Outcome;
 use crate::waiting::{HasProblem, while_changing};
@@ -67,7 +68,7 @@ pub(super) fn show(address: &Address, json: bool, show: impl FnMut() -> Result<(
         Err(Trouble::Failure(failure)) => failure,
         Err(Trouble::Problem(problem)) => address.location().failure(problem),
     };
-    print_failure(&failure.with_salvage(), json)?;
+    print_failure(&with_salvage(failure), json)?;
     Ok(ExitCode::FAILURE)
 }
 

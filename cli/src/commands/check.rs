@@ -17,7 +17,7 @@ use crate::input::{
 };
 use crate::output::checked::{Checked, Ending};
 use crate::output::json::add_line;
-use crate::output::mend;
+use crate::output::mend::{Mend, mend};
 use crate::output::record::Record;
 use crate::output::store::{StoreRecord, table_at};
 use crate::pool::{PassPart, lock};
@@ -173,7 +173,7 @@ impl Check {
     }
 }
 
-/// A failure, and the command that mends its file.
+/// A failure, and the command that mends its file, if there is one.
 #[derive(Serialize)]
 struct MendableFailure<'f> {
     #[serde(flatten)]
@@ -245,21 +245,26 @@ impl CheckBatch<'_> {
         if self.options.summary {
             return;
         }
-        let mend = mend::command(view.location, &findings, self.depth);
+        let mend = mend(view.location, &findings, self.depth);
         if self.options.json {
             let view = View { findings: &findings, ..view };
+            let mend = mend.and_then(Mend::command);
             return add_line(&mut self.text, &Record { mend, ..Record::new(view) });
         }
         self.show_all(view.location, &findings);
         self.show_mend(view.location, mend);
     }
 
-    fn show_mend(&mut self, location: Location<'_>, mend: Option<String>) {
-        if let Some(command) = mend {
+    fn show_mend(&mut self, location: Location<'_>, mend: Option<Mend>) {
+        let line = match mend {
             // This line is not wrapped, so that the user can copy the command.
-            let line = format!("{location}: to mend it: {BOLD}{command}{BOLD:#}\n");
-            self.text.extend(line.bytes());
-        }
+            Some(Mend::Command(command)) => format!("{location}: to mend it: {BOLD}{command}{BOLD:#}\n"),
+            Some(Mend::Advice(advice)) => {
+                wrapped(&format!("{location}: what to do: {advice}"), width(&io::stdout()), "    ") + "\n"
+            }
+            None => return,
+        };
+        self.text.extend(line.bytes());
     }
 
     fn fail(&mut self, failure: &Failure) {
@@ -276,8 +281,9 @@ impl CheckBatch<'_> {
         }
         let location = failure.address.location();
         let finding = failure.error.finding.as_deref();
-        let mend = finding.and_then(|why| mend::command(location, slice::from_ref(why), self.depth));
+        let mend = finding.and_then(|why| mend(location, slice::from_ref(why), self.depth));
         if self.options.json {
+            let mend = mend.and_then(Mend::command);
             return add_line(&mut self.text, &MendableFailure { failure, mend });
         }
         self.show(location, Severity::Error, failure.error.code, &failure.error);

@@ -25,6 +25,7 @@ use crate::input::{
 use crate::names::has_extension;
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
+use crate::output::mend::with_salvage;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
@@ -74,7 +75,7 @@ pub(crate) struct Convert {
     #[arg(long)]
     skip_existing: bool,
     /// Append the items to the array TO along this dimension; 0 is the first one
-    #[arg(long, value_name = "AXIS", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "AXIS", value_parser = axis, value_hint = ValueHint::Other)]
     #[arg(conflicts_with_all = ["into", "skip_existing", "codec", "level", "filters", "chunks", "blocks", "sparse"])]
     append: Option<usize>,
     #[command(flatten)]
@@ -185,7 +186,7 @@ impl NewItems {
         let wanted = to.dtype().unwrap_or_default();
         if !have_same_bytes(dtype, wanted) {
             return refuse(format!(
-                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}; convert them to it first"
+                "items of dtype {dtype} cannot be appended to an array of dtype {wanted}; convert the items to {wanted} first, as with NumPy's `astype`"
             ));
         }
         let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
@@ -209,7 +210,7 @@ impl NewItems {
         };
         let expected: Vec<String> = shape.iter().enumerate().map(length).collect();
         refuse(format!(
-            "shape {} cannot be appended to shape {} along dimension {axis}: it must be {} or {}",
+            "shape {} cannot be appended to shape {} along dimension {axis}: it must be {} with any n, or {}",
             Tuple(found),
             Tuple(&shape),
             Tuple(&expected),
@@ -218,8 +219,13 @@ impl NewItems {
     }
 }
 
-/// Whether equal items of two dtypes have the same bytes. NumPy's alignment and records do not matter: they determine
-/// only where fields are by default, and a NumPy file does not record them.
+/// Parses the dimension of --append.
+fn axis(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "write the number of the dimension before FROM, such as --append 0".into())
+}
+
+/// Whether equal items of two dtypes have the same bytes. Ignores NumPy's `align` flag and `numpy.record`, because a NumPy
+/// file does not record them: the offsets of the fields are compared instead.
 fn have_same_bytes(a: &str, b: &str) -> bool {
     let parsed = || a.parse().ok().zip(b.parse().ok());
     a == b || parsed().is_some_and(|(a, b)| have_same_layout(&a, &b))
@@ -272,7 +278,7 @@ impl Maker for Conversions<'_> {
             None => while_changing(|| self.convert(from, to, is_named)),
         };
         made.map_err(|problem| {
-            let mut failure = of_either(from, to, problem).with_salvage();
+            let mut failure = with_salvage(of_either(from, to, problem));
             if self.skip_existing
                 && failure.error.code == "exists"
                 && !self.is_made(from, to).unwrap_or(false)

@@ -16,6 +16,7 @@ use crate::input::{
 };
 use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
+use crate::output::mend::with_salvage;
 use crate::output::messagepack;
 use crate::output::record::{FieldChange, Room};
 use crate::output::table::{Columns, Side};
@@ -147,7 +148,7 @@ impl Diff {
         let differences = match while_changing(|| self.differences(&a, &b, &mut note)) {
             Ok(differences) => differences,
             Err(failure) => {
-                print_failure(&failure.with_salvage(), self.json)?;
+                print_failure(&with_salvage(failure), self.json)?;
                 return Ok(TROUBLE.into());
             }
         };

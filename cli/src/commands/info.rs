@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::input::{Failure, ShownValues, Target, View, Visit, given, given_all, store_at};
 use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
+use crate::output::mend::with_salvage;
 use crate::output::messagepack;
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
@@ -134,7 +135,7 @@ impl PagePrinter {
     fn stores(&mut self, target: &Target, whole: bool) -> io::Result<bool> {
         let store = match store_at(target) {
             Ok(store) => store,
-            Err(failure) => return self.fail(&failure).map(|()| true),
+            Err(failure) => return self.fail(failure).map(|()| true),
         };
         let mut records: Vec<_> = table_at(target).into_iter().collect();
         records.extend(store.iter().flat_map(|store| StoreRecord::all(target, store)));
@@ -176,7 +177,7 @@ impl PagePrinter {
                     let page = Page { view, stats: stats.as_ref(), with_path, whole };
                     self.show(&record, &page)
                 }
-                Err(failure) => self.fail(&failure),
+                Err(failure) => self.fail(failure),
             };
             if written.is_ok() {
                 written = shown;
@@ -198,7 +199,7 @@ impl PagePrinter {
             Ok(stats) => Ok(stats),
             Err(failure) => {
                 drop(progress);
-                self.fail(&failure).map(|()| None)
+                self.fail(failure).map(|()| None)
             }
         }
     }
@@ -213,8 +214,8 @@ impl PagePrinter {
         anstream::stdout().write_all(painted(&format!("{separator}{page}")).as_bytes())
     }
 
-    fn fail(&mut self, failure: &Failure) -> io::Result<()> {
+    fn fail(&mut self, failure: Failure) -> io::Result<()> {
         self.has_failed = true;
-        print_failure(failure, self.json)
+        print_failure(&with_salvage(failure), self.json)
     }
 }

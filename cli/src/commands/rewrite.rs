@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use crate::input::{FRAME, Failure, Inside, Numbers, dtype_parser, given_all};
 use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure, of_either};
+use crate::output::mend::with_salvage;
 use crate::terminal::{Outcome, Progress};
 use crate::waiting::{Wait, while_changing};
 
@@ -77,7 +78,7 @@ impl Rewrite {
             let change = || self.change_whole(&from.path, interrupts);
             return if self.dry_run { while_changing(change) } else { self.wait.change(&self.to, change) };
         }
-        let frame = from.open().map_err(|problem| from.location().failure(problem).with_salvage())?;
+        let frame = from.open().map_err(|problem| with_salvage(from.location().failure(problem)))?;
         let failed = |error: Error| of_either(&from, &self.to, error);
         // The report needs the old header. The header is parsed again, because the rewrite takes the reader out of
         // `frame`.
@@ -94,7 +95,7 @@ impl Rewrite {
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
             failure(if is_about_to { &self.to } else { from }, error)
         };
-        let before = Frame::open(from).map_err(|error| failed(error).with_salvage())?;
+        let before = Frame::open(from).map_err(|error| with_salvage(failed(error)))?;
         let trailer = before.trailer().ok();
         // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
         let before = before.map_reader(drop);
@@ -109,7 +110,7 @@ impl Rewrite {
         interrupts: &Interrupts,
         failed: impl Fn(Error) -> Failure,
     ) -> Result<Change, Failure> {
-        let failed = |error| failed(error).with_salvage();
+        let failed = |error| with_salvage(failed(error));
         // In a damaged header, `cbytes` can be negative.
         let mut progress = Progress::of_bytes(before.header().cbytes.unsigned_abs());
         let mut rewrite = rewrite.on_progress(|copied| {

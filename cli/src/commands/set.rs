@@ -28,7 +28,7 @@ use crate::waiting::{Wait, while_changing};
 /// All changes of a run are made together: a process that is killed leaves either the old values or the new ones.
 #[derive(Args)]
 #[command(
-    override_usage = "b2nd set [OPTIONS] [--shape <ITEMS>] [--dtype <DTYPE>] <FILE>\n       b2nd set [OPTIONS] [--vlmeta <NAME=JSON>] [--remove-vlmeta <NAME>] <FILE>"
+    override_usage = "b2nd set [OPTIONS] <--shape <ITEMS>|--dtype <DTYPE>>... <FILE>\n       b2nd set [OPTIONS] <--vlmeta <NAME=JSON>|--remove-vlmeta <NAME>>... <FILE>"
 )]
 #[command(group(ArgGroup::new("change").required(true).multiple(true)
     .args(["shape", "dtype", "vlmeta", "remove_vlmeta"])))]

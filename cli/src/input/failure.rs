@@ -3,7 +3,6 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use b2nd_frame::Remedy;
 use serde::Serialize;
 
 use super::address::{Address, Inside, Location};
@@ -42,19 +41,6 @@ pub(crate) struct Failure {
     #[serde(flatten)]
     pub(crate) address: Box<Address>,
     pub(crate) error: Problem,
-}
-
-impl Failure {
-    /// If a damaged frame caused the failure, and it can be salvaged, adds a hint that names the commands for this.
-    pub(crate) fn with_salvage(mut self) -> Self {
-        let remedy = self.error.finding.as_ref().and_then(|finding| finding.code().remedy());
-        if remedy == Some(Remedy::Salvage) {
-            self.error.hint = Some(
-                "; `b2nd check --data` shows the damage, `b2nd salvage` saves the undamaged parts in a new frame",
-            );
-        }
-        self
-    }
 }
 
 impl fmt::Display for Failure {

@@ -28,7 +28,8 @@ const REMOTE_JOBS: usize = 64;
 const OTHER_PATHS: &str =
     "folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)";
 
-/// Describes PATH for a command that takes FROM and TO, which `pair` describes, or with --into any number of paths.
+/// The help for PATH of a command that takes FROM and TO or, with --into, any number of paths. `pair` is the help for FROM
+/// and TO.
 pub(crate) fn pair_or_paths(path: Arg, pair: &str) -> Arg {
     path.help(format!("{pair}. With --into: files, {OTHER_PATHS} [default: .]")).hide_default_value(true)
 }
@@ -36,8 +37,7 @@ pub(crate) fn pair_or_paths(path: Arg, pair: &str) -> Arg {
 /// The files to visit, and how.
 #[derive(Args)]
 pub(crate) struct Paths {
-    #[arg(help = format!("Files, {OTHER_PATHS}"))]
-    #[arg(id = "paths", value_name = "PATH", default_value = ".")]
+    #[arg(id = "paths", help = format!("Files, {OTHER_PATHS}"), value_name = "PATH", default_value = ".")]
     roots: Vec<PathBuf>,
     /// Read paths or other addresses from FILE, one per line; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "paths", hide_short_help = true, help_heading = VISIT)]

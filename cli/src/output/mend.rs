@@ -1,4 +1,4 @@
-//! The command that mends the findings in a file.
+//! What mends the findings in a file: a command, or advice.
 
 use std::path::Path;
 
@@ -8,14 +8,30 @@ use b2nd_frame::{
 };
 use b2nd_serde::Entry;
 
-use crate::input::{Address, Inside, Location};
+use crate::input::{Address, Failure, Inside, Location};
 use crate::names::is_named_blosc2;
 use crate::text::{count, short};
 
-/// The command that mends the findings of a frame. `None` if no command does. Also `None` if the file that the command
-/// would create exists already: then the frame was probably mended before. A rewrite is returned only if its preview
-/// succeeds. The preview of a salvage decompresses chunks only if the check did so too.
-pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
+/// What mends the findings of a frame.
+pub(crate) enum Mend {
+    /// A command. The end of the line can be a shell comment.
+    Command(String),
+    /// What the user can do if no command mends the frame.
+    Advice(String),
+}
+
+impl Mend {
+    pub(crate) fn command(self) -> Option<String> {
+        match self {
+            Self::Command(command) => Some(command),
+            Self::Advice(_) => None,
+        }
+    }
+}
+
+/// What mends the findings of a frame. `None` if nothing is known. A rewrite is returned only if its preview succeeds; it
+/// does not if the new file exists already. The preview of a salvage decompresses chunks only if the check did so too.
+pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
     // A file without its first bytes is not recognized as a frame, but the rest of the file may be undamaged.
@@ -25,22 +41,21 @@ pub(crate) fn command(location: Location<'_>, findings: &[Finding], depth: Check
         return salvage(location, findings, depth);
     }
     if location.inside != Inside::Whole {
-        // This is a shell comment instead of a command.
-        let why = "# a frame inside another file cannot be changed where it is: extract it first";
-        return (has(Remedy::Edit) || has(Remedy::Rewrite)).then(|| why.into());
+        let why = "extract it first, because a frame inside another file cannot be changed there";
+        return (has(Remedy::Edit) || has(Remedy::Rewrite)).then(|| Mend::Advice(why.into()));
     }
     if has(Remedy::Edit) {
-        return edit(path);
+        return edit(path).map(Mend::Command);
     }
     let has_wrong_dtype = findings
         .iter()
         .any(|finding| matches!(finding.code(), FindingCode::DtypeMismatch | FindingCode::UnknownDtype));
-    if has(Remedy::Rewrite) { rewrite(path, has_wrong_dtype) } else { None }
+    if has(Remedy::Rewrite) { rewrite(path, has_wrong_dtype).map(Mend::Command) } else { None }
 }
 
 /// The command that salvages the frame. The new file is in the folder of the damaged file, or in the current folder for
 /// a frame inside another file. A shell comment at the end of the line lists the losses.
-fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<String> {
+fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let to = match location.inside {
         Inside::Whole => path,
@@ -52,7 +67,10 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     };
     let to = to.with_extension("salvaged.b2nd");
     if to.symlink_metadata().is_ok() {
-        return None;
+        return Some(Mend::Advice(format!(
+            "look at {}, which exists: it may be the salvaged frame",
+            quoted(&to)
+        )));
     }
     let (from, result) = if location.inside == Inside::Whole {
         (quoted(path), preview(Salvage::open(path).ok()?, depth))
@@ -65,9 +83,9 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     let command = format!("b2nd salvage {from} {}", quoted(&to));
     let report = match result {
         Ok(Some(report)) => report,
-        Ok(None) => return Some(format!("{command}  # --dry-run tells what is lost")),
+        Ok(None) => return Some(Mend::Command(format!("{command}  # --dry-run tells what is lost"))),
         Err(error) => {
-            return match error.kind() {
+            let command = match error.kind() {
                 // With `--assume-order`, the positions of the chunks in the array depend on sizes in the header, such
                 // as the shape. If these sizes may be wrong, no command is suggested.
                 ErrorKind::OrderUnknown if has_wrong_sizes => None,
@@ -81,25 +99,25 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                 ErrorKind::ArrayUnknown => {
                     wrong_entry(path, findings).map(|option| format!("{command} {option}"))
                 }
-                // This is a shell comment instead of a command.
                 ErrorKind::Unsupported => {
                     let instead = instead_of_salvage(&Address::from(location))?;
-                    Some(format!("# the frame has no array, so it cannot be salvaged{instead}"))
+                    let why = format!("the frame has no array, so it cannot be salvaged{instead}");
+                    return Some(Mend::Advice(why));
                 }
                 _ => None,
             };
+            return command.map(Mend::Command);
         }
     };
     let (lost, layers) = (report.lost_count(), report.lost_metalayers.len() as u64);
-    Some(match (lost, layers) {
+    Some(Mend::Command(match (lost, layers) {
         (0, 0) => command,
         (0, _) => format!("{command}  # loses {}", count(layers, "metalayer")),
         _ => format!("{command}  # loses {} of {}", lost, count(report.counts.total(), "chunk")),
-    })
+    }))
 }
 
-/// The end of a message about a damaged frame without an array: another way to save its items, if there is one. `None` if
-/// the frame has an array, or cannot be opened.
+/// The advice for a damaged super-chunk, as the end of a message. `None` for any other frame.
 pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     let frame = from.open().ok().filter(|frame| frame.kind() == ObjectKind::SChunk)?;
     // A slice needs the chunk index and the trailer.
@@ -110,6 +128,17 @@ pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     } else {
         "; restore it from another copy"
     })
+}
+
+/// If a damaged frame caused a failure, adds a hint that names the next command.
+pub(crate) fn with_salvage(mut failure: Failure) -> Failure {
+    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
+    if remedy == Some(Remedy::Salvage) {
+        failure.error.hint = instead_of_salvage(&failure.address).or(Some(
+            "; `b2nd check --data` shows the damage, and `b2nd salvage` saves the undamaged parts in a new frame",
+        ));
+    }
+    failure
 }
 
 /// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is

@@ -59,7 +59,7 @@ impl Service {
         }
     }
 
-    /// The problem that no connection can be made with the URL and the settings of the environment.
+    /// The error for a URL and settings of the environment with which no connection can be made.
     pub(super) fn unusable_settings(self, error: &Error) -> Problem {
         // No environment variable sets credentials for a web server.
         let hint = if self == Self::Web { String::new() } else { format!(": {}", self.login()) };

@@ -170,7 +170,7 @@ fn check_of_a_super_chunk_that_cannot_be_read_says_that_it_is_not_salvaged() {
         fs::write(&path, file).unwrap();
         let output = run(folder.path(), &["check", "a.b2frame"]);
         let message = "the frame has no array, so it cannot be salvaged; restore it from another copy";
-        let expected = format!("a.b2frame: to mend it: # {message}");
+        let expected = format!("a.b2frame: what to do: {message}");
         assert!(
             text(&output.stdout).lines().any(|line| line == expected),
             "byte {at}: {}",

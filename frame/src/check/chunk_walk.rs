@@ -475,7 +475,7 @@ fn read_rest<R: ReadAt>(
     header: &ChunkHeader,
     first: &mut ChunkBytes,
 ) -> Result<bool, Error> {
-    let ChunkBytes { bytes, room } = first;
+    let ChunkBytes { bytes, room, .. } = first;
     let (length, known) = ((*room).min((header.cbytes() + ChunkHeader::MAX_LEN) as u64), bytes.len() as u64);
     if let Some(more) = length.checked_sub(known).filter(|&more| more > 0) {
         let Some(mut rest) = chunks.bytes(entry, known, more)? else { return Ok(false) };

@@ -237,7 +237,7 @@ impl<'p> Check<'p> {
         }
         // This must be the last step. If a writer has changed the frame during the check, the findings may be about a
         // mix of two states, so the result is an error.
-        frame.check_version(version).map(|()| report)
+        frame.check_version(version.as_ref()).map(|()| report)
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::check::check_report::Report;
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
+use crate::file_version::FileVersion;
 use crate::finding::first_error;
 use crate::read::open::file_with_header;
 
@@ -35,9 +36,9 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
         if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
             return Ok(report);
         }
-        // A writer in a loop can cause the same errors again, so two checks agree only if the time of the last write is
-        // the same too.
-        let state = Some((report.findings.clone(), modified(path)));
+        // A writer in a loop can cause the same errors again, so two checks agree only if the file has the same version
+        // too.
+        let state = Some((report.findings.clone(), version(path)));
         if before == state {
             return Ok(report);
         }
@@ -47,7 +48,40 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
     Err(Error::changing(None))
 }
 
-/// The time of the last write to the file with the header, if the system knows it.
-fn modified(path: &Path) -> Option<SystemTime> {
-    file_with_header(path).ok()?.metadata().ok()?.modified().ok()
+/// The version of the file with the header; `None` if there is no such file.
+fn version(path: &Path) -> Option<FileVersion> {
+    Some(FileVersion::from(&file_with_header(path).ok()?.metadata().ok()?))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs::{self, File};
+
+    use super::*;
+    use crate::check::{Check, CheckDepth};
+
+    #[test]
+    fn repeat_checks_once_more_if_another_file_of_the_same_time_takes_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, other] = ["a.b2nd", "other"].map(|name| folder.path().join(name));
+        let mut bytes = fs::read("tests/data/int32_3x5.b2nd").unwrap();
+        bytes[229 + 15] = 0x40;
+        for file in [&path, &other] {
+            fs::write(file, &bytes).unwrap();
+        }
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        File::options().write(true).open(&other).unwrap().set_modified(time).unwrap();
+        let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
+        assert!(first_error(&findings).is_some());
+        let mut nchecks = 0;
+        repeat(&path, || {
+            nchecks += 1;
+            if nchecks == 2 {
+                fs::rename(&other, &path).unwrap();
+            }
+            Ok(Report::new(findings.clone()))
+        })
+        .unwrap();
+        assert_eq!(nchecks, 3);
+    }
 }

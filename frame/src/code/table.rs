@@ -12,14 +12,14 @@ codes! {
     NotAFrame "not-a-frame" Error Frame -
         "The file does not begin with the magic bytes of a frame."
         "It is another kind of file, or its first bytes were never written or are lost."
-        "Check whether the file has another format. The frames in a zip file can be listed, and a scan finds the \
-         frames in any other file. If the first bytes of an array are lost, salvage it with its shape, chunk shape, \
+        "Check whether the file has another format. `b2nd ls` lists the frames in a zip file, and `b2nd ls --scan` those \
+         in any other file. `b2nd convert` makes an array of a NumPy file. If the first bytes of an array are lost, salvage it with its shape, chunk shape, \
          block shape and dtype."
     Truncated "truncated" Error Frame Salvage
         "The file is shorter than the length in the header of the frame."
-        "A copy or download was stopped, the disk was full, or a writer was killed."
-        "Copy or download the file again. If that is not possible, salvage it: without its index, the order of the \
-         chunks must be assumed."
+        "A copy or download was stopped, the disk was full, a writer was killed, or the length is damaged."
+        "Copy or download the file again. If that is not possible, salvage it. If its index is lost too, the order of \
+         the chunks must be assumed."
     LongerFile "longer-file" Warning Frame Rewrite
         "The file is longer than the frame. Readers ignore the bytes after the frame."
         "Something was appended, or the frame was written over a longer file."

@@ -21,7 +21,6 @@ use crate::header::array_rules::{agreement, refuse_objects, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
-use crate::opened_file::OpenedFile;
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
 use crate::read::open::{open_at_once, open_frame};
@@ -305,8 +304,8 @@ impl Edit<'_, File> {
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
         // The own change is not one that a reader must be told of.
-        let index = self.frame.header.is_sparse().then_some(&self.frame.reader);
-        self.frame.opened = Some(OpenedFile::new(SystemTime::now(), index));
+        self.frame.opened = Some(SystemTime::now());
+        self.frame.version = self.frame.reader.version();
         Ok(())
     }
 }

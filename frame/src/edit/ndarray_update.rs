@@ -92,8 +92,8 @@ impl ArrayUpdate {
             };
             let expected: Vec<_> = shape.iter().enumerate().map(length).collect();
             return Err(Error::invalid_input(format_args!(
-                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}: its \
-                 shape must be [{}]",
+                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}: the \
+                 shape of the new items must be [{}] with any n",
                 expected.join(", ")
             )));
         }

@@ -6,9 +6,9 @@ use std::path::Path;
 
 use crate::check::Check;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::finding::first_error;
 use crate::header::frame::Frame;
-use crate::opened_file::FileVersion;
 use crate::read::frame_state::FrameState;
 use crate::source::ReadAt;
 

@@ -228,7 +228,7 @@ impl<'p> Job<'p> {
                 new.rename()?
             }
         };
-        Ok(Frame { path: Some(path), ..after.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), version: file.version(), ..after.map_reader(|()| file) })
     }
 }
 

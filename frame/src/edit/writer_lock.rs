@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::opened_file::leads_to;
+use crate::file_version::leads_to;
 #[cfg(windows)]
 use crate::read::lock::unshared;
 use crate::read::lock::{ExclusiveSidecar, FileLock, retry};

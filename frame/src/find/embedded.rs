@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::chunk::expansion::expansion_limit;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::finding::Escaped;
 use crate::header::frame::Frame;
-use crate::opened_file::FileVersion;
 use crate::read::chunks::Chunks;
 use crate::read::trailer::trailer_or_changing;
 use crate::source::ReadAt;

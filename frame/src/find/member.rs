@@ -7,11 +7,11 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::file_version::FileVersion;
 #[cfg(feature = "decompress")]
 use crate::find::embedded::EmbeddedFrames;
 use crate::find::zip::{MemberContent, zip_member};
 use crate::header::frame::Frame;
-use crate::opened_file::FileVersion;
 use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
 
@@ -90,11 +90,14 @@ impl Container {
     #[cfg(feature = "decompress")]
     pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
         let Some(embed) = self.frame([STORE_FILE.to_owned()])? else { return Ok(None) };
+        let version = embed.version.clone();
         let mut frames = EmbeddedFrames::new(embed)?.without_limit();
         if !frames.select(key)? {
             return Ok(None);
         }
-        read_frame_at(MemberSource::new(frames), 0).map(Some)
+        let frame = read_frame_at(MemberSource::new(frames), 0)?;
+        // The store was read before the frame in its data.
+        Ok(Some(Frame { version, ..frame }))
     }
 }
 
@@ -111,6 +114,7 @@ fn in_folder(path: &Path) -> Result<Option<Frame<MemberSource>>, Error> {
 }
 
 fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>, Error> {
+    let version = zip.version();
     let Some(member) = zip_member(zip, name)? else { return Ok(None) };
     match member.content() {
         MemberContent::Broken(finding) => Err(Error::malformed(finding.clone())),
@@ -118,7 +122,9 @@ fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>,
             "the member {name} is compressed in the zip file: extract it to read its frame"
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
-            read_frame_at(zip.clone(), member.offset()).map(Some)
+            let frame = read_frame_at(zip.clone(), member.offset())?;
+            // The list of members was read before the frame.
+            Ok(Some(Frame { version, ..frame }))
         }
     }
 }

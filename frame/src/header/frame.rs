@@ -4,14 +4,15 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::chunk_file::sparse_folder;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::finding::Finding;
 use crate::header::array_header::ArrayHeader;
 use crate::header::frame_header::Header;
 use crate::header::section::{Section, SharedBytes};
-use crate::opened_file::OpenedFile;
 
 /// A Blosc2 frame: its header with the metalayers, and a reader for the rest of it.
 ///
@@ -36,8 +37,10 @@ pub struct Frame<R = File> {
     pub(crate) path: Option<PathBuf>,
     /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
-    /// The opening of the file at `path`.
-    pub(crate) opened: Option<OpenedFile>,
+    /// The time before the file at `path` was read.
+    pub(crate) opened: Option<SystemTime>,
+    /// The version of the reader before its first read.
+    pub(crate) version: Option<FileVersion>,
     pub(crate) reader: R,
 }
 

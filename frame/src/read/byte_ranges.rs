@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use crate::code::FindingCode;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
-use crate::opened_file::FileVersion;
 use crate::source::{ReadAt, read_up_to};
 
 impl<R: ReadAt> Frame<R> {
@@ -49,8 +49,12 @@ impl<R: ReadAt> Frame<R> {
     }
 
     /// Checks that the source still has this version, and the header of this frame.
-    pub(crate) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
-        if self.reader.version() == version { self.check_unchanged() } else { Err(Error::changing(None)) }
+    pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
+        if self.reader.version().as_ref() == version {
+            self.check_unchanged()
+        } else {
+            Err(Error::changing(None))
+        }
     }
 
     /// Checks that the header in the file has not changed since this frame was opened.

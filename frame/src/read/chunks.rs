@@ -9,6 +9,7 @@ use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
+use crate::file_version::FileStamp;
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
@@ -105,6 +106,9 @@ pub(crate) struct ChunkBytes {
     /// The largest possible length of the chunk. For a chunk in the frame, it is the number of bytes from the start of
     /// this chunk to the end of all chunks; for a chunk file, it is the length of the file.
     pub(crate) room: u64,
+    /// The version of the chunk file; `None` for a chunk in the frame.
+    #[cfg_attr(not(feature = "decompress"), expect(dead_code, reason = "only slices compare it"))]
+    pub(crate) version: Option<FileStamp>,
 }
 
 /// Counts the stored and the special chunks.
@@ -184,14 +188,20 @@ impl<R: ReadAt> Frame<R> {
         let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
         // A later commit can have given the number to another chunk. The order matters: a file that was opened before
         // another index was in place is the right one.
-        if self.opened.zip(self.path()).is_some_and(|(opened, index)| opened.can_precede(&metadata, index)) {
+        if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
+            && version.can_precede(opened, &metadata, index)
+        {
             return Err(Error::changing(None));
         }
-        let room = metadata.len();
+        let (room, version) = (metadata.len(), FileStamp::of(&metadata));
         let mut bytes = Vec::new();
         // A read that ends with the file needs no further read to find its end.
         read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
-        Ok(Some(ChunkBytes { bytes, room }))
+        // python-blosc2 overwrites a chunk file in its place.
+        if FileStamp::of(&file.metadata().map_err(unreadable)?) != version {
+            return Err(Error::changing(None));
+        }
+        Ok(Some(ChunkBytes { bytes, room, version: Some(version) }))
     }
 
     /// Reads the first [`Index::START_LEN`] bytes of the chunk index. Reads no byte from `end` on, because the index
@@ -303,7 +313,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     /// Reads the header of a stored chunk, without comparing it with the frame. Also returns the room for the chunk
     /// (see [`ChunkBytes`]).
     pub(crate) fn unchecked_header(&mut self, entry: &ChunkEntry) -> Result<(ChunkHeader, u64), Error> {
-        let ChunkBytes { bytes, room } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
+        let ChunkBytes { bytes, room, .. } = self.stored_bytes(entry, ChunkHeader::MAX_LEN as u64)?;
         let header = ChunkHeader::parse(&bytes).ok_or_else(|| Error::malformed(not_a_chunk(entry)))?;
         Ok((header, room))
     }
@@ -421,11 +431,12 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
                 if from == 0 && length <= MOST_EACH {
                     self.announce(entry, length)?;
                 }
-                Ok(Some(ChunkBytes { bytes: self.near(start.saturating_add(from), length)?, room }))
+                let bytes = self.near(start.saturating_add(from), length)?;
+                Ok(Some(ChunkBytes { bytes, room, version: None }))
             }
             ChunkPlace::File(number) => self.frame.file_bytes(number, from, length),
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
-                Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0 }))
+                Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0, version: None }))
             }
         }
     }

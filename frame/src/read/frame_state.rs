@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::chunk::entry::index_start;
 use crate::error::{Error, ErrorKind};
+use crate::file_version::FileVersion;
 use crate::header::frame::Frame;
-use crate::opened_file::FileVersion;
 use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
 use crate::source::ReadAt;
@@ -101,21 +101,20 @@ impl<R> Frame<R> {
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
-            let Some(modified) = path.metadata().and_then(|metadata| metadata.modified()).ok() else {
-                return false;
-            };
-            // A time in the future is that of another clock, and says nothing.
-            let age = SystemTime::now().duration_since(modified).ok();
+            let Ok(metadata) = path.metadata() else { return false };
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
-            if age.is_some() && self.opened.is_some_and(|opened| opened.time <= modified) {
+            let version = FileVersion::from(&metadata);
+            if self.version.as_ref().is_some_and(|opened| *opened != version) {
                 return true;
             }
+            // A time in the future is that of another clock, and says nothing.
+            let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
             // header yet. Then there are more writes soon.
-            if age.is_none_or(|age| age > RECENT) || before == Some(modified) {
+            if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&version) {
                 return false;
             }
-            before = Some(modified);
+            before = Some(version);
             thread::sleep(INTERVAL);
         }
         true

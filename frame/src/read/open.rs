@@ -11,7 +11,6 @@ use crate::error::Error;
 use crate::finding::Place;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{HEADER_LEN_OFFSET, cut_short, not_a_frame, too_long};
-use crate::opened_file::OpenedFile;
 use crate::source::{ReadAt, read_once, read_up_to};
 
 /// The number of bytes of the first read, enough for the header of every ordinary array.
@@ -44,9 +43,7 @@ pub(crate) fn open_frame(path: &Path) -> Result<Frame, Error> {
 fn open_file(path: &Path) -> Result<Frame, Error> {
     let read = |file: File| {
         let time = SystemTime::now();
-        let frame = read_frame_at(file, 0)?;
-        let opened = OpenedFile::new(time, frame.header().is_sparse().then_some(&frame.reader));
-        Ok(Frame { opened: Some(opened), ..frame })
+        Ok(Frame { opened: Some(time), ..read_frame_at(file, 0)? })
     };
     match open_at_once(path).map_err(Error::reading).and_then(read) {
         Ok(frame) => Ok(Frame { path: Some(path.into()), ..frame }),
@@ -71,11 +68,18 @@ impl Frame {
         if file.len() as u64 == HEADER_READ {
             return Ok(None);
         }
-        let Self { ref header, ref bytes, ref section, offset, ref path, by_directory, opened, reader: _ } =
-            *self;
-        let (header, bytes, section, path) = (header.clone(), bytes.clone(), section.clone(), path.clone());
-        let reader = io::Cursor::new(file);
-        Ok(Some(Frame { header, bytes, section, offset, path, by_directory, opened, reader }))
+        let Self { header, bytes, section, offset, path, by_directory, opened, version, reader: _ } = self;
+        Ok(Some(Frame {
+            header: header.clone(),
+            bytes: bytes.clone(),
+            section: section.clone(),
+            offset: *offset,
+            path: path.clone(),
+            by_directory: *by_directory,
+            opened: *opened,
+            version: version.clone(),
+            reader: io::Cursor::new(file),
+        }))
     }
 }
 
@@ -137,6 +141,7 @@ pub(crate) fn file_with_header(path: &Path) -> Result<PathBuf, Error> {
 
 /// Reads the header of a frame that begins at an offset of a file.
 pub(crate) fn read_frame_at<R: ReadAt>(reader: R, offset: u64) -> Result<Frame<R>, Error> {
+    let version = reader.version();
     let prefix = read_once(&reader, offset, HEADER_READ).map_err(Error::reading)?;
     let is_zip = prefix.starts_with(b"PK");
     let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
@@ -146,7 +151,7 @@ pub(crate) fn read_frame_at<R: ReadAt>(reader: R, offset: u64) -> Result<Frame<R
         Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
         result => result,
     }?;
-    Ok(frame.map_reader(|()| reader))
+    Ok(Frame { version, ..frame.map_reader(|()| reader) })
 }
 
 /// Reads a header of at most `longest` bytes at `offset`. Checks that the file has the whole frame, and that the frame

@@ -100,7 +100,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
         for (bytes, restored, doubt) in self.restored_headers(&first)? {
-            match self.verify(&ChunkBytes { bytes, room: first.room }) {
+            match self.verify(&ChunkBytes { bytes, ..first }) {
                 Ok(SavedChunk { bytes, doubt: None, .. }) => {
                     return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: vec![restored] });
                 }

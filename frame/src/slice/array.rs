@@ -6,9 +6,9 @@ use std::path::{self, Path};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
-use crate::opened_file::FileVersion;
 use crate::read::open::open_frame;
 use crate::read::trailer::trailer_or_changing;
 use crate::slice::shared_array::SharedArray;
@@ -65,19 +65,25 @@ use crate::trailer::frame_trailer::Trailer;
 /// # If the file changes
 ///
 /// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
-/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. An array that was
-/// opened by its path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on
-/// to read the open file.
+/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After such an error,
+/// all slices fail, even if the file is restored: the array may keep bytes of the change. An array that was opened by its
+/// path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on to read the open
+/// file.
+///
+/// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice in this moment fails, or
+/// has the new items of this chunk. It never has a mixture of the bytes of both chunk files.
 ///
 /// An array of another source, such as a memory map, notices changes as far as the source knows its
 /// [`version`](ReadAt::version).
 ///
 /// A program can change items in a way that does not show: in the moment after the array was opened, in a file system
-/// whose times of the last write are too coarse.
+/// whose times of the last write are too coarse. On Windows, a file at the path with the same header, length and time does not
+/// show either.
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
-    /// The version of the open file when the array was opened by its path, or else before the first slice.
+    /// The version of the frame when it was opened or, if it was [parsed](Frame::parse), of its reader before the first
+    /// slice.
     version: OnceLock<Option<FileVersion>>,
 }
 
@@ -89,7 +95,8 @@ impl Array {
             frame.path().ok_or_else(|| Error::invalid_input("the array was not opened by its path"))?;
         let folder = path.parent().filter(|_| frame.by_directory);
         let now = open_frame(folder.unwrap_or(path))?;
-        if now.header_bytes() == frame.header_bytes() && now.reader.version() == self.version() {
+        let is_same = now.header_bytes() == frame.header_bytes() && now.version.as_ref() == self.version();
+        if is_same && !self.shared.has_changed() {
             return Ok(None);
         }
         Self::of_opened(now).map(Some)
@@ -107,39 +114,41 @@ impl<R> Array<R> {
 }
 
 impl<R: ReadAt> Array<R> {
-    /// The version of the open file when the array was opened; `None` if it cannot change.
-    pub(crate) fn version(&self) -> Option<FileVersion> {
-        *self.version.get_or_init(|| self.frame.reader.version())
+    /// The version of the array; `None` if it cannot change, or the version is not known.
+    pub(crate) fn version(&self) -> Option<&FileVersion> {
+        self.version
+            .get_or_init(|| self.frame.version.clone().or_else(|| self.frame.reader.version()))
+            .as_ref()
     }
 
-    /// Fails if the array has not this version any more.
+    /// Fails if the array has another version now, or once had.
     // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
     // overwritten in its place by one of the same length.
-    pub(crate) fn check_version(&self, version: Option<FileVersion>) -> Result<(), Error> {
-        match version {
-            None => Ok(()),
-            Some(_) if self.version_now() != version => Err(Error::changing(None)),
-            Some(_) => self.frame.check_unchanged(),
+    pub(crate) fn check_version(&self) -> Result<(), Error> {
+        let Some(version) = self.version() else { return Ok(()) };
+        if self.version_now()?.is_some_and(|now| now != *version) {
+            return Err(Error::changing(None));
         }
+        self.frame.check_unchanged()?;
+        // Another thread may have kept bytes of a change that was undone meanwhile.
+        self.shared.check_unchanged()
     }
 
     /// Opens the array of a frame that was opened just now.
     pub(crate) fn of_opened(frame: Frame<R>) -> Result<Self, Error> {
         let needs_trailer = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
         let trailer = if needs_trailer { Some(trailer_or_changing(&frame)?) } else { None };
-        let array = Self::of_parts(frame, trailer.as_ref())?;
-        array.version();
-        Ok(array)
+        Self::of_parts(frame, trailer.as_ref())
     }
 
-    /// The version of the file at the path or, without such a file, of the open one.
-    fn version_now(&self) -> Option<FileVersion> {
+    /// The version of the file at the path or, without such a file, of the open one; `None` if it is not known.
+    fn version_now(&self) -> Result<Option<FileVersion>, Error> {
         let frame = &self.frame;
         match frame.path().map(Path::metadata) {
-            Some(Ok(metadata)) => Some(FileVersion::from(&metadata)),
+            Some(Ok(metadata)) => Ok(Some(FileVersion::from(&metadata))),
             // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
-            Some(Err(_)) if frame.header().is_sparse() => None,
-            Some(Err(_)) | None => frame.reader.version(),
+            Some(Err(_)) if frame.header().is_sparse() => Err(Error::changing(None)),
+            Some(Err(_)) | None => Ok(frame.reader.version()),
         }
     }
 }

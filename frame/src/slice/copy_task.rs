@@ -68,7 +68,7 @@ impl CopyTask {
     }
 
     fn misfit(&self) -> Error {
-        unread(&self.entry, "does not fit the slice")
+        misfit(&self.entry)
     }
 
     fn whole(
@@ -159,6 +159,11 @@ impl CopyTask {
             "chunk {number} claims {length} bytes of data in {from} stored bytes, but at most {most} are decompressed"
         )))
     }
+}
+
+/// The error for a chunk whose items are not in the slice.
+pub(super) fn misfit(entry: &ChunkEntry) -> Error {
+    unread(entry, "does not fit the slice")
 }
 
 /// The byte range of the whole block in the slice, if the items of the block are contiguous in the slice. Otherwise

@@ -11,7 +11,7 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::slice_reader::Slice;
 use crate::slice::threads::in_threads;
-use crate::slice::waves::{WaveLimits, Waves};
+use crate::slice::waves::{Answer, WaveLimits, Waves};
 use crate::source::BYTES_PER_ROUND_TRIP;
 
 /// A plan for reading a slice. It gives the byte ranges to read, and after that the items. It reads nothing itself, so
@@ -26,6 +26,10 @@ use crate::source::BYTES_PER_ROUND_TRIP;
 /// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
 /// whole if the blocks that the slice does not need have at most 512 KiB in all, and 64 KiB per chunk. Two ranges with a
 /// gap of at most 64 KiB between them are joined into one.
+///
+/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of the
+/// index and starts of chunks for later slices and plans. So request the ranges of an object on a server only as long as
+/// its `ETag` is the same (`If-Match`), and after a change, open a new array.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -77,7 +81,8 @@ impl<R> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read) that are found without reading a chunk.
+    /// The errors of [`read`](Self::read) that are found without reading a chunk, and
+    /// [`Changing`](crate::ErrorKind::Changing) if an earlier slice of the array has failed with it.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};
@@ -97,6 +102,7 @@ impl<R> Slice<'_, R> {
     }
 
     fn plan_with(self, limits: WaveLimits) -> Result<SlicePlan, Error> {
+        self.array.shared.check_unchanged()?;
         let selection = self.selection()?;
         selection.check_forward()?;
         let mut plan = SlicePlan {
@@ -209,7 +215,7 @@ impl SlicePlan {
         let target = SharedSlice::new(items, selection.array.typesize, true, *threads);
         let mut has_more = false;
         let result = in_threads(*threads, selection, &target, |receive| {
-            has_more = waves.advance(wave, receive)?;
+            has_more = waves.advance(wave.into_iter().map(Answer::from).collect(), receive)?;
             Ok(())
         });
         self.ranges.clear();

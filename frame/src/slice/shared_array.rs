@@ -1,12 +1,14 @@
 //! What is known of an open array, without a reader: what was checked once, and what was read of its index and chunks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use b2nd_chunk::CheckedHeader;
 use b2nd_serde::{Dtype, Geometry, Meta, Shapes, dtype};
 
 use crate::chunk::chunk_rules::ChunkRules;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::file_version::FileStamp;
 use crate::finding::{Finding, first_error};
 use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::{agreement, valid_geometry};
@@ -43,6 +45,9 @@ pub(crate) struct SharedArray {
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
     starts: Mutex<Cache<ChunkStart>>,
     scratch: Mutex<Vec<Scratch>>,
+    /// Whether a slice has found that the file was changed. What it had read before is still kept, so the array is not used
+    /// any more, even if the change was undone.
+    has_changed: AtomicBool,
 }
 
 /// How the items are divided into chunks.
@@ -56,6 +61,8 @@ pub(super) enum ChunkLayout {
 pub(super) struct ChunkStart {
     pub(super) header: CheckedHeader,
     pub(super) bytes: Arc<[u8]>,
+    /// The version of the chunk file; `None` for a chunk in the frame, or if the version is not known.
+    pub(super) version: Option<FileStamp>,
 }
 
 impl SharedArray {
@@ -142,6 +149,23 @@ impl SharedArray {
             pages: Mutex::new(Cache::new(CACHE_LEN)),
             starts: Mutex::new(Cache::new(CACHE_LEN)),
             scratch: Mutex::default(),
+            has_changed: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed.load(Ordering::Acquire)
+    }
+
+    /// Fails if a slice has found that the file was changed.
+    pub(super) fn check_unchanged(&self) -> Result<(), Error> {
+        if self.has_changed() { Err(Error::changing(None)) } else { Ok(()) }
+    }
+
+    /// Records that a slice has found that the file was changed, if this is its error.
+    pub(super) fn record_change(&self, error: &Error) {
+        if error.kind() == ErrorKind::Changing {
+            self.has_changed.store(true, Ordering::Release);
         }
     }
 

@@ -8,13 +8,14 @@ use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::queue::MAX_THREADS;
+use crate::read::chunks::ChunkBytes;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
 use crate::slice::shared_slice::SharedSlice;
 use crate::slice::subscripts::Subscript;
 use crate::slice::threads::in_threads;
-use crate::slice::waves::{Request, WaveLimits, Waves};
+use crate::slice::waves::{Answer, Request, WaveLimits, Waves};
 use crate::source::ReadAt;
 
 /// A slice of an array that is not read yet. [`Array::slice`] and [`Array::whole`] return it.
@@ -124,7 +125,8 @@ impl<R: ReadAt> Slice<'_, R> {
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
     ///   bytes than the frame, or if two of them are in the same chunk file. Chunks of a contiguous frame that share bytes
     ///   are read as far as they can be decompressed: only a check and a salvage compare the places of all chunks.
-    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced after the array was opened.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced after the array was opened
+    ///   ([more about it](Array#if-the-file-changes)).
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
     ///
     /// Also the errors of [`chunks`](Frame::chunks).
@@ -144,7 +146,9 @@ impl<R: ReadAt> Slice<'_, R> {
     ) -> Result<(), Error> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
-        let version = array.version();
+        array.shared.check_unchanged()?;
+        // It must be known before the first read.
+        array.version();
         let limits = WaveLimits::of(frame.reader());
         let mut waves = Waves::new(Arc::clone(selection), limits);
         let filled = in_threads(threads, selection, &target, |receive| {
@@ -156,8 +160,8 @@ impl<R: ReadAt> Slice<'_, R> {
             Ok(())
         });
         // Also after an error, because a change of the file can have caused it.
-        array.check_version(version)?;
-        filled.map_err(|error| frame.or_changing(error))
+        let result = array.check_version().and_then(|()| filled.map_err(|error| frame.or_changing(error)));
+        result.inspect_err(|error| array.shared.record_change(error))
     }
 }
 
@@ -169,18 +173,21 @@ impl<R: ReadAt> Frame<R> {
     }
 
     /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
-    fn read_wave(&self, waves: &Waves) -> Result<Vec<Vec<u8>>, Error> {
+    fn read_wave(&self, waves: &Waves) -> Result<Vec<Answer>, Error> {
         let requests = waves.requests().iter();
         self.read_ahead(requests.clone().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;
         requests.map(|of| self.read_request(of)?.ok_or_else(|| waves.missing(of))).collect()
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.
-    fn read_request(&self, request: &Request) -> Result<Option<Vec<u8>>, Error> {
+    fn read_request(&self, request: &Request) -> Result<Option<Answer>, Error> {
         let Range { start, end } = request.range;
         match request.file {
-            Some(number) => Ok(self.file_bytes(number, start, end - start)?.map(|read| read.bytes)),
-            None => self.read_range(start, end - start).map(Some),
+            Some(number) => {
+                let read = self.file_bytes(number, start, end - start)?;
+                Ok(read.map(|ChunkBytes { bytes, version, .. }| Answer { bytes: bytes.into(), version }))
+            }
+            None => self.read_range(start, end - start).map(|bytes| Some(bytes.into())),
         }
     }
 }

@@ -10,12 +10,15 @@ use b2nd_chunk::{CheckedHeader, ChunkHeader};
 use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
+use crate::code::FindingCode;
 use crate::error::Error;
+use crate::file_version::FileStamp;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
+use crate::index::index_rules::about;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
 use crate::slice::chunk_limit::ChunkLimit;
-use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
+use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, misfit};
 use crate::slice::index_pages::IndexPages;
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
@@ -76,6 +79,19 @@ pub(super) struct Request {
     pub(super) range: Range<u64>,
 }
 
+/// The bytes of a request. They may be fewer than requested if the file ends early.
+pub(super) struct Answer {
+    pub(super) bytes: Arc<Vec<u8>>,
+    /// The version of the chunk file; `None` for bytes of the frame, or if the version is not known.
+    pub(super) version: Option<FileStamp>,
+}
+
+impl From<Vec<u8>> for Answer {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes: bytes.into(), version: None }
+    }
+}
+
 /// The waves of a slice.
 pub(super) struct Waves {
     selection: Arc<Selection>,
@@ -101,6 +117,18 @@ struct StoredChunk {
     entry: ChunkEntry,
     /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
+    /// The version of the chunk file when the first bytes of the chunk were read, if it is known.
+    version: Option<FileStamp>,
+}
+
+impl StoredChunk {
+    /// Fails if the chunk file was written since the first bytes of the chunk were read.
+    fn check_version(&self, now: Option<FileStamp>) -> Result<(), Error> {
+        match self.version.zip(now) {
+            Some((first, now)) if first != now => Err(Error::changing(None)),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A chunk whose header is known.
@@ -163,28 +191,37 @@ impl Waves {
     }
 
     /// Takes the bytes of the current wave, passes the tasks for these bytes to `receive`, and plans the next wave.
-    /// Returns whether there is another wave. `answers` has the bytes of each request of the current wave, in order; in
-    /// the first call, it is empty. An answer may be shorter than its request if the file ends early.
+    /// Returns whether there is another wave. `answers` has an answer to each request of the current wave, in order; in
+    /// the first call, it is empty.
     pub(super) fn advance(
         &mut self,
-        answers: Vec<Vec<u8>>,
+        answers: Vec<Answer>,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<bool, Error> {
         if self.selection.nbytes == 0 {
             return Ok(false);
         }
-        let answers: Vec<_> = answers.into_iter().map(Arc::new).collect();
         let requests = std::mem::take(&mut self.requests);
         for planned in std::mem::take(&mut self.planned) {
             let number = planned.request;
-            let (Some(read), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
-            self.take(planned, read, request.range.start, receive)?;
+            // Without this error, the items would be zeros.
+            let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else {
+                return Err(Error::invalid_input(format_args!(
+                    "the wave has {} byte ranges, not {}",
+                    requests.len(),
+                    answers.len()
+                )));
+            };
+            self.take(planned, answer, request.range.start, receive)?;
         }
+        // No bytes of this wave are in memory while the next one is read, except those of tasks.
+        drop(answers);
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
-            let start = self.array().header.header_len as u64;
+            let (start, answer) =
+                (self.array().header.header_len as u64, Answer { bytes: read, version: None });
             for planned in std::mem::take(&mut self.planned) {
-                self.take(planned, &read, start, receive)?;
+                self.take(planned, &answer, start, receive)?;
             }
             self.request_more(receive)?;
         }
@@ -192,11 +229,11 @@ impl Waves {
         Ok(!self.requests.is_empty())
     }
 
-    /// Takes the bytes of a planned read. They are in `read`, which begins at offset `start` of the frame or chunk file.
+    /// Takes the bytes of a planned read. They are in an answer that begins at offset `start` of the frame or chunk file.
     fn take(
         &mut self,
         planned: PlannedRead,
-        read: &Arc<Vec<u8>>,
+        Answer { bytes: read, version }: &Answer,
         start: u64,
         receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
@@ -218,8 +255,12 @@ impl Waves {
                 self.array().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
             }
             Purpose::Index => self.index_pages.take(&self.selection.array, range.start, bytes),
-            Purpose::Start(chunk, header) => self.take_start(chunk, header, bytes, receive),
+            Purpose::Start(chunk, header) => {
+                chunk.check_version(*version)?;
+                self.take_start(StoredChunk { version: *version, ..chunk }, header, bytes, receive)
+            }
             Purpose::Blocks(chunk, header, list) => {
+                chunk.check_version(*version)?;
                 let from = extent(&list).start;
                 pass_blocks(chunk, header, list, Window { from, ..bytes }, receive)
             }
@@ -230,10 +271,11 @@ impl Waves {
     pub(super) fn missing(&self, request: &Request) -> Error {
         let of = self.planned.iter().find(|planned| planned.file == request.file);
         match of.map(|planned| &planned.purpose) {
-            Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) => {
+            Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))
             }
-            Some(Purpose::Frame | Purpose::Index) | None => Error::changing(None),
+            // It was there before.
+            _ => Error::changing(None),
         }
     }
 
@@ -261,7 +303,7 @@ impl Waves {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Start(length) });
             return Ok(());
         };
-        let StoredChunk { entry, part } = chunk;
+        let StoredChunk { entry, part, version } = chunk;
         if header.special().is_some() {
             let value = start.get(header.header_len()..).unwrap_or_default().to_vec();
             return receive(CopyTask { entry, part, data: TaskData::Value(value) });
@@ -270,7 +312,7 @@ impl Waves {
             return receive(CopyTask { entry, part, data: TaskData::Whole { header, bytes: window } });
         }
         rule(header.check_table(start)).map_err(|why| Error::malformed(wrong(&entry, &why)))?;
-        let start = ChunkStart { header, bytes: start.into() };
+        let start = ChunkStart { header, bytes: start.into(), version };
         self.array().keep_start(entry.number, &start);
         if bytes.len() < header.cbytes() {
             self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(start.bytes) });
@@ -308,7 +350,7 @@ impl Waves {
         header: &ChunkHeader,
         start: &[u8],
     ) -> Result<Vec<Vec<StoredBlock>>, Error> {
-        let Some(part) = self.selection.chunk(chunk.part) else { return Ok(Vec::new()) };
+        let part = self.selection.chunk(chunk.part).ok_or_else(|| misfit(&chunk.entry))?;
         groups(&chunk.entry, header, start, &part)
     }
 
@@ -370,7 +412,8 @@ impl Waves {
         for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             if number >= index.len() {
-                return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
+                let text = format!("the chunk index has {} entries, so none of chunk {number}", index.len());
+                return Err(Error::malformed(about(FindingCode::ChunkIndexCount, &array.header).text(text)));
             }
             let page = number / index.page_len();
             let is_empty = self.planned.is_empty() && self.open_chunks.is_empty();
@@ -405,9 +448,10 @@ impl Waves {
                     break;
                 }
                 weight += more;
-                let chunk = StoredChunk { entry, part };
-                if let Some(ChunkStart { header, bytes }) = start {
+                let mut chunk = StoredChunk { entry, part, version: None };
+                if let Some(ChunkStart { header, bytes, version }) = start {
                     self.chunk_limit.take(&entry, header.cbytes())?;
+                    chunk.version = version;
                     self.open_chunks.push_back(OpenChunk { chunk, header, next: NextRead::Blocks(bytes) });
                 } else {
                     let range = 0..usize::try_from(length).unwrap_or_default();
@@ -430,7 +474,7 @@ impl Waves {
         let start = index_start(header);
         let end = start.saturating_add(FIRST_READ).min(header.frame_len);
         if end <= start {
-            return Index::parse(header, Vec::new()).map(drop);
+            return Index::parse(header, Vec::new()).and_then(|_| Err(Error::changing(None)));
         }
         self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range: start..end, request: 0 });
         Ok(())
@@ -546,7 +590,7 @@ fn pass_blocks(
     bytes: Window,
     receive: &mut ReceiveTask<'_>,
 ) -> Result<(), Error> {
-    let StoredChunk { entry, part } = chunk;
+    let StoredChunk { entry, part, .. } = chunk;
     if bytes.get(extent(&list)).is_none() {
         let found = bytes.from + bytes.rest().len();
         return Err(too_short(&entry, &header, found));

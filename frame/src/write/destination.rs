@@ -16,6 +16,7 @@ use crate::read::lock::FileLock;
 #[cfg(windows)]
 use crate::read::lock::unshared;
 use crate::read::open::read_frame_at;
+use crate::source::ReadAt;
 
 /// The destination of a new frame.
 #[derive(Debug)]
@@ -154,7 +155,8 @@ impl NewFrame {
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
-        let frame = Frame { path: Some(path), ..header }.map_reader(|()| self.file());
+        // There may be another file at the final path, so the version of the new file is not compared.
+        let frame = Frame { path: Some(path), version: None, ..header }.map_reader(|()| self.file());
         Ok(first_error(&check.run(&frame)?.findings).cloned())
     }
 
@@ -196,7 +198,7 @@ impl NewFrame {
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
         self.sync()?;
         let (file, path) = self.rename()?;
-        Ok(Frame { path: Some(path), ..frame.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), version: file.version(), ..frame.map_reader(|()| file) })
     }
 
     /// Renames a frame that replaces a file. The file is locked before, so no other writer comes between. It stays

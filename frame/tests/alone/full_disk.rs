@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+#[cfg(feature = "compress")]
+use std::slice;
 
 #[cfg(feature = "compress")]
 use b2nd_frame::{Array, ArrayUpdate};
@@ -111,11 +113,12 @@ fn the_process_without_room() {
 fn update_without_room(path: &Path, is_full: impl Fn(Error, &Path)) {
     let mut update = ArrayUpdate::open(path).unwrap();
     let mut rng = fastrand::Rng::with_seed(1);
-    let region = [0..LEN as u64];
-    update.write(&region, &(0..LEN).map(|_| rng.u8(..)).collect::<Vec<_>>()).unwrap();
+    let range = 0..LEN as u64;
+    let region = slice::from_ref(&range);
+    update.write(region, &(0..LEN).map(|_| rng.u8(..)).collect::<Vec<_>>()).unwrap();
     is_full(update.flush().unwrap_err(), path);
     if env::var_os("B2ND_FULL_DISK_LIMIT").is_some_and(|limit| limit == "128") {
-        update.write(&region, &vec![9; LEN]).unwrap();
+        update.write(region, &vec![9; LEN]).unwrap();
         update.flush().unwrap();
         assert!(Array::open(path).unwrap().whole().read().unwrap() == vec![9; LEN]);
     }

@@ -432,7 +432,7 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
 fn check_and_checked_header_reject_the_flag_of_a_lazily_loaded_chunk() {
     let (compressed, starts) = compressed();
     let uncompressed = fs::read(data().join("int32_3x5.b2nd")).unwrap();
-    let says = "chunk 1 has the flag of a lazily loaded chunk, whose blocks are elsewhere: bit 3 of its byte 31 must be 0";
+    let says = "chunk 1 is marked as lazily loaded, which is only possible in memory: bit 3 of its byte 31 must be 0";
     for (mut file, start) in [(compressed, starts[1]), (uncompressed, 229)] {
         file[start + 31] |= 8;
         let frame = opened(&file);

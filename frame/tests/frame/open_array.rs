@@ -1,15 +1,16 @@
 //! An open array is what it was when it was opened: it reads nothing again that it keeps, and notices a change of its
 //! file.
 
+use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use b2nd_chunk::{CParams, Compressor};
-use b2nd_frame::{Array, ArrayUpdate, ErrorKind, Frame, FrameBuilder, ReadAt, Rewrite};
+use b2nd_frame::{Array, ArrayUpdate, ErrorKind, FileVersion, Frame, FrameBuilder, ReadAt, Rewrite};
 use b2nd_frame::{ChunkHeader, Codec, Filter};
 use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
@@ -431,13 +432,12 @@ fn a_chunk_file_of_any_time_is_read() {
 fn a_frame_is_not_changing_after_its_own_edit() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
-    let mut frame = Frame::open(&path).unwrap();
-    frame.edit().shape(&[4, 6]).apply().unwrap();
     let mut bytes = fs::read(&path).unwrap();
     bytes[165..165 + 16].fill(0xff);
-    let opened = fs::metadata(&path).unwrap().modified().unwrap() - Duration::from_secs(60);
     fs::write(&path, bytes).unwrap();
-    OpenOptions::new().write(true).open(&path).unwrap().set_modified(opened).unwrap();
+    written(&path, 100);
+    let mut frame = Frame::open(&path).unwrap();
+    frame.edit().shape(&[4, 6]).apply().unwrap();
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.get(0).unwrap().unwrap();
     assert_eq!(chunks.decompressed(&entry).unwrap_err().kind(), ErrorKind::Malformed);
@@ -469,4 +469,125 @@ fn attributes_of_an_array_that_has_changed_are_changing() {
         refused(ErrorKind::Changing, array.attributes());
         array.refresh().unwrap().expect("another array").attributes().unwrap();
     }
+}
+
+/// Overwrites a chunk file in its place with the bytes of another one. python-blosc2 writes the index only after that.
+fn overwrite_chunk_file(folder: &Path) {
+    fs::write(folder.join("00000000.chunk"), fs::read(folder.join("00000001.chunk")).unwrap()).unwrap();
+}
+
+#[test]
+fn slice_of_a_sparse_array_is_changing_if_a_known_chunk_file_was_overwritten_before_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    written(&path.join("00000000.chunk"), 100);
+    let array = Array::open(&path).unwrap();
+    array.slice(&[0..1, 0..1]).read().unwrap();
+    overwrite_chunk_file(&path);
+    for threads in [1, 2] {
+        refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).threads(threads).read());
+    }
+
+    // The writer may have been killed before it writes the index.
+    let array = array.refresh().unwrap().expect("another array");
+    assert_eq!(array.slice(&[0..1, 0..1]).read().unwrap(), array.slice(&[0..1, 5..6]).read().unwrap());
+    assert!(array.refresh().unwrap().is_none());
+    fs::remove_file(path.join("00000000.chunk")).unwrap();
+    refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).read());
+    let array = array.refresh().unwrap().expect("another array");
+    refused(ErrorKind::Malformed, array.slice(&[0..1, 0..1]).read());
+}
+
+/// Puts one frame in the place of another, and undoes it. `between` is called before it is undone.
+type Exchange = fn(&Path, &Path, &mut dyn FnMut());
+
+const EXCHANGES: [(&str, Exchange); 2] = [
+    ("int32_3x5.b2nd", |path, other, between| {
+        let (old, time) = (fs::read(path).unwrap(), fs::metadata(path).unwrap().modified().unwrap());
+        fs::write(path, fs::read(other).unwrap()).unwrap();
+        between();
+        fs::write(path, old).unwrap();
+        OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }),
+    ("sparse.b2nd", |path, other, between| {
+        let old = path.with_extension("old");
+        fs::rename(path, &old).unwrap();
+        fs::rename(other, path).unwrap();
+        between();
+        fs::rename(path, other).unwrap();
+        fs::rename(old, path).unwrap();
+    }),
+];
+
+#[test]
+fn slice_that_was_once_changing_stays_so_after_the_change_was_undone() {
+    for (name, exchange) in EXCHANGES {
+        let [folder, others] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+        let (path, other) = (copied(name, folder.path()), copied(name, others.path()));
+        let array = Array::open(&path).unwrap();
+        let expected = array.slice(&[0..1, 0..1]).read().unwrap();
+        let index = if path.is_dir() { path.join("chunks.b2frame") } else { path.clone() };
+        written(&index, 100);
+        let array = array.refresh().unwrap().expect("a file with another time");
+        exchange(&path, &other, &mut || refused(ErrorKind::Changing, array.whole().read()).truncate(0));
+        // The array may keep what it has read of the other frame.
+        refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).read());
+        refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).plan());
+        let array = array.refresh().unwrap().expect("another array");
+        assert_eq!(array.slice(&[0..1, 0..1]).read().unwrap(), expected, "{name}");
+        assert!(array.refresh().unwrap().is_none(), "{name}");
+    }
+}
+
+/// A source that is changed directly after its first read.
+struct ChangedAtOnce {
+    bytes: Vec<u8>,
+    is_read: Cell<bool>,
+    versions: [Option<FileVersion>; 2],
+}
+
+impl ReadAt for ChangedAtOnce {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.is_read.set(true);
+        self.bytes.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        ReadAt::size(&self.bytes)
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.versions[usize::from(self.is_read.get())].clone()
+    }
+}
+
+#[test]
+fn version_of_an_array_is_the_one_before_its_header_was_read() {
+    let opened = |first: &[u8], then: Option<&[u8]>| {
+        let versions = [Some(first), then].map(|bytes| bytes.map(FileVersion::from));
+        let bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+        opened_array(ChangedAtOnce { bytes, is_read: Cell::new(false), versions })
+    };
+    refused(ErrorKind::Changing, opened(b"first", Some(b"second")).whole().read());
+    assert_eq!(opened(b"first", Some(b"first")).whole().read().unwrap().len(), 60);
+    assert_eq!(opened(b"first", None).whole().read().unwrap().len(), 60, "the version is not known any more");
+}
+
+#[test]
+fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_index() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    let [index, chunk] = ["chunks.b2frame", "00000000.chunk"].map(|name| path.join(name));
+    written(&index, 100);
+    let frame = Frame::open(&path).unwrap();
+    let new = index.with_extension("new");
+    fs::copy(&index, &new).unwrap();
+    fs::rename(&new, &index).unwrap();
+    fs::write(&chunk, [0xff; 16]).unwrap();
+    for file in [&index, &chunk] {
+        written(file, 100);
+    }
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.get(0).unwrap().unwrap();
+    refused(ErrorKind::Changing, chunks.checked_header(&entry));
 }

@@ -1,0 +1,113 @@
+//! Versions of files, which tell whether a file was changed, or another file has taken its path.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// A file that was written this long before a frame was opened is not from a later commit. Times of files are less exact
+/// than the clock of the system; on FAT, they are even seconds.
+const CLOCK: Duration = Duration::from_secs(2);
+
+/// The version of a file or of another source. Its bytes are the same as long as their version is equal.
+///
+/// The version of a file consists of its length, the time of the last write, and its identity. So a path has another version
+/// if another file has taken it. On Windows, files have no identity here: a file of equal length and time has an equal version.
+///
+/// ```
+/// use std::fs::{self, File};
+/// use b2nd_frame::{FileVersion, ReadAt};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let (path, new) = (folder.path().join("a.b2nd"), folder.path().join("new"));
+/// # fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+/// let file = File::open(&path)?;
+/// assert_eq!(file.version(), Some(FileVersion::from(&fs::metadata(&path)?)));
+///
+/// fs::write(&new, "other bytes")?;
+/// fs::rename(&new, &path)?;
+/// assert_ne!(file.version(), Some(FileVersion::from(&fs::metadata(&path)?)));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// For an object on a server, it consists of any bytes, such as those of the `ETag`:
+///
+/// ```
+/// use b2nd_frame::FileVersion;
+///
+/// let [old, new] = [r#""5d41402a""#, r#""7d793037""#].map(|etag| FileVersion::from(etag.as_bytes()));
+/// assert_ne!(old, new);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileVersion(Kind);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    File(FileStamp),
+    Bytes(Arc<[u8]>),
+}
+
+impl From<&Metadata> for FileVersion {
+    fn from(metadata: &Metadata) -> Self {
+        Self(Kind::File(FileStamp::of(metadata)))
+    }
+}
+
+impl From<&[u8]> for FileVersion {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Kind::Bytes(bytes.into()))
+    }
+}
+
+impl FileVersion {
+    /// Whether a chunk file can be from a later commit than the index with this version, which was opened at this time:
+    /// another index has taken its path, and the chunk file was not written long before.
+    pub(crate) fn can_precede(&self, opened: SystemTime, chunk_file: &Metadata, index: &Path) -> bool {
+        let is_recent = |modified: SystemTime| modified.checked_add(CLOCK).is_none_or(|time| time >= opened);
+        let Kind::File(FileStamp { identity, .. }) = self.0 else { return false };
+        chunk_file.modified().is_ok_and(is_recent)
+            && index.metadata().ok().map(|now| FileIdentity::of(&now)) != Some(identity)
+    }
+}
+
+/// The version of an open file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    /// `None` if the system has no such time.
+    modified: Option<SystemTime>,
+    len: u64,
+    identity: FileIdentity,
+}
+
+impl FileStamp {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        let (modified, identity) = (metadata.modified().ok(), FileIdentity::of(metadata));
+        Self { modified, len: metadata.len(), identity }
+    }
+}
+
+/// The identity of a file as long as it is open. Where a system has none, all files are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileIdentity {
+    #[cfg(unix)]
+    device_and_inode: (u64, u64),
+}
+
+impl FileIdentity {
+    #[cfg(unix)]
+    fn of(metadata: &Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self { device_and_inode: (metadata.dev(), metadata.ino()) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> Self {
+        Self {}
+    }
+}
+
+/// Whether a path leads to this open file. Where files have no identity, the answer is yes.
+pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+    Ok(FileIdentity::of(&file.metadata()?) == FileIdentity::of(&path.metadata()?))
+}
