@@ -1,6 +1,9 @@
 //! Versions of files, which tell whether a file was changed, or another file has taken its path.
 
+use core::num::NonZeroU64;
+use std::collections::hash_map::DefaultHasher;
 use std::fs::{File, Metadata};
+use std::hash::{Hash, Hasher};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -72,7 +75,7 @@ impl FileVersion {
 }
 
 /// The version of an open file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileStamp {
     /// `None` if the system has no such time.
     modified: Option<SystemTime>,
@@ -85,10 +88,20 @@ impl FileStamp {
         let (modified, identity) = (metadata.modified().ok(), FileIdentity::of(metadata));
         Self { modified, len: metadata.len(), identity }
     }
+
+    pub(crate) fn to_hash(self) -> StampHash {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        StampHash(NonZeroU64::new(hasher.finish()).unwrap_or(NonZeroU64::MIN))
+    }
 }
 
-/// The identity of a file as long as it is open. Where a system has none, all files are equal.
+/// The hash of a [`FileStamp`]. It needs little memory, so a slice can keep one for each of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StampHash(NonZeroU64);
+
+/// The identity of a file as long as it is open. Where a system has none, all files are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {
     #[cfg(unix)]
     device_and_inode: (u64, u64),

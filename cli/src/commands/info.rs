@@ -70,11 +70,11 @@ impl Info {
         }
         let several = self.files.len() > 1;
         let mut printer =
-            PagePrinter { json: self.json, stats, values: self.values, shown: 0, has_failed: false };
+            PagePrinter { json: self.json, stats, values: self.values, several, shown: 0, has_failed: false };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target, self.meta.is_some())? {
-                printer.frames(&target, several, self.meta.is_some())?;
+                printer.frames(&target, self.meta.is_some())?;
             }
         }
         Ok(if printer.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -124,6 +124,8 @@ struct PagePrinter {
     stats: bool,
     /// The largest number of values that are counted.
     values: Option<usize>,
+    /// Whether several files were given.
+    several: bool,
     /// The number of pages printed so far.
     shown: u64,
     has_failed: bool,
@@ -155,7 +157,7 @@ impl PagePrinter {
         if whole || !self.json { ShownValues::All } else { ShownValues::Short }
     }
 
-    fn frames(&mut self, target: &Target, several: bool, whole: bool) -> io::Result<()> {
+    fn frames(&mut self, target: &Target, whole: bool) -> io::Result<()> {
         let values = self.shown_values(whole);
         let visit = Visit { depth: Some(CheckDepth::Frame), unowned: true, values, ..Visit::default() };
         let (mut is_silent, mut written) = (true, Ok(()));
@@ -165,7 +167,7 @@ impl PagePrinter {
                 // If standard output has failed, no more frames are printed.
                 Ok(_) if written.is_err() => return,
                 Ok(view) => {
-                    let with_path = several || view.location.member().is_some();
+                    let with_path = self.several || view.location.member().is_some();
                     let stats = match self.read_stats(view) {
                         Ok(stats) => stats,
                         Err(error) => {
@@ -216,6 +218,7 @@ impl PagePrinter {
 
     fn fail(&mut self, failure: Failure) -> io::Result<()> {
         self.has_failed = true;
-        print_failure(&with_salvage(failure), self.json)
+        let failure = if self.several { failure } else { with_salvage(failure) };
+        print_failure(&failure, self.json)
     }
 }

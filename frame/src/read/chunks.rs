@@ -9,7 +9,7 @@ use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::FileStamp;
+use crate::file_version::{FileStamp, StampHash};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
@@ -108,7 +108,7 @@ pub(crate) struct ChunkBytes {
     pub(crate) room: u64,
     /// The version of the chunk file; `None` for a chunk in the frame.
     #[cfg_attr(not(feature = "decompress"), expect(dead_code, reason = "only slices compare it"))]
-    pub(crate) version: Option<FileStamp>,
+    pub(crate) version: Option<StampHash>,
 }
 
 /// Counts the stored and the special chunks.
@@ -201,7 +201,7 @@ impl<R: ReadAt> Frame<R> {
         if FileStamp::of(&file.metadata().map_err(unreadable)?) != version {
             return Err(Error::changing(None));
         }
-        Ok(Some(ChunkBytes { bytes, room, version: Some(version) }))
+        Ok(Some(ChunkBytes { bytes, room, version: Some(version.to_hash()) }))
     }
 
     /// Reads the first [`Index::START_LEN`] bytes of the chunk index. Reads no byte from `end` on, because the index

@@ -8,7 +8,7 @@ use b2nd_serde::{Dtype, Geometry, Meta, Shapes, dtype};
 
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::FileStamp;
+use crate::file_version::StampHash;
 use crate::finding::{Finding, first_error};
 use crate::header::array_header::ArrayHeader;
 use crate::header::array_rules::{agreement, valid_geometry};
@@ -62,7 +62,7 @@ pub(super) struct ChunkStart {
     pub(super) header: CheckedHeader,
     pub(super) bytes: Arc<[u8]>,
     /// The version of the chunk file; `None` for a chunk in the frame, or if the version is not known.
-    pub(super) version: Option<FileStamp>,
+    pub(super) version: Option<StampHash>,
 }
 
 impl SharedArray {

@@ -12,7 +12,7 @@ use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::file_version::FileStamp;
+use crate::file_version::StampHash;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::index::index_rules::about;
@@ -83,7 +83,7 @@ pub(super) struct Request {
 pub(super) struct Answer {
     pub(super) bytes: Arc<Vec<u8>>,
     /// The version of the chunk file; `None` for bytes of the frame, or if the version is not known.
-    pub(super) version: Option<FileStamp>,
+    pub(super) version: Option<StampHash>,
 }
 
 impl From<Vec<u8>> for Answer {
@@ -118,12 +118,12 @@ struct StoredChunk {
     /// The part of the chunk, as in [`Selection::chunks_from`].
     part: usize,
     /// The version of the chunk file when the first bytes of the chunk were read, if it is known.
-    version: Option<FileStamp>,
+    version: Option<StampHash>,
 }
 
 impl StoredChunk {
     /// Fails if the chunk file was written since the first bytes of the chunk were read.
-    fn check_version(&self, now: Option<FileStamp>) -> Result<(), Error> {
+    fn check_version(&self, now: Option<StampHash>) -> Result<(), Error> {
         match self.version.zip(now) {
             Some((first, now)) if first != now => Err(Error::changing(None)),
             _ => Ok(()),
@@ -214,7 +214,7 @@ impl Waves {
             };
             self.take(planned, answer, request.range.start, receive)?;
         }
-        // No bytes of this wave are in memory while the next one is read, except those of tasks.
+        // Tasks share the bytes that they need.
         drop(answers);
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
