@@ -426,11 +426,11 @@ fn slice_reads_at_most_64_mib_at_once_whatever_a_round_trip_costs() {
     file.seek(SeekFrom::Current(GAP)).unwrap();
     file.write_all(&bytes[trailer..]).unwrap();
     let array = opened_array(Distant { file, longest: Cell::default() });
-    assert_eq!(array.whole().read_rows::<i32>().unwrap(), Vec::from_iter(0..15));
+    assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
     let longest = array.frame().reader().longest.get();
     assert!(longest <= 64 << 20, "{longest}");
 
     let file = File::open(data().join("int32_3x5.b2nd")).unwrap();
     let array = opened_array(Distant { file, longest: Cell::default() });
-    assert_eq!(array.whole().read_rows::<i32>().unwrap(), Vec::from_iter(0..15));
+    assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
 }
