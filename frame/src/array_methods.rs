@@ -233,7 +233,8 @@ impl<R: ReadAt> Array<R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`Frame::trailer`].
+    /// The errors of [`Frame::trailer`], and [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced
+    /// after the array was opened, as for a slice.
     ///
     /// ```
     /// use b2nd_frame::Array;
@@ -244,6 +245,10 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        trailer_or_changing(&self.frame)
+        // It must be known before the first read.
+        self.version();
+        let trailer = trailer_or_changing(&self.frame);
+        self.check_version()?;
+        trailer
     }
 }

@@ -349,8 +349,8 @@ impl<R: ReadAt> Frame<R> {
     /// # Errors
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the frame was opened by its path, and
-    /// the file has changed since then.
+    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the source has another
+    /// [`version`](ReadAt::version) than when the frame was opened: the file was written since then.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -53,7 +53,8 @@ pub trait ReadAt {
     }
 
     /// The number of bytes that this source could transfer in the time from a request to its first byte; 0, the default,
-    /// if there is no such delay, as for files. A slice reads about as many needless bytes if that saves a round trip.
+    /// if there is no such delay, as for files. A slice reads about as many needless bytes if that saves a round trip, but at
+    /// most 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {

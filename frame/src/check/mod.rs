@@ -202,8 +202,8 @@ impl<'p> Check<'p> {
     ///
     /// # Errors
     ///
-    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the header
-    /// in the file has changed since this frame was opened.
+    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the
+    /// file was written during the check, or that its header has changed since this frame was opened.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth, Frame};
@@ -220,6 +220,7 @@ impl<'p> Check<'p> {
     }
 
     fn once<R: ReadAt>(&mut self, frame: &Frame<R>) -> Result<Report, Error> {
+        let version = frame.reader.version();
         let mut report = check_header(frame);
         match frame_check::check(frame, &mut self.progress, &mut report) {
             // If the file is shorter than the frame, the check continues: the check of the length below reports this.
@@ -236,7 +237,7 @@ impl<'p> Check<'p> {
         }
         // This must be the last step. If a writer has changed the frame during the check, the findings may be about a
         // mix of two states, so the result is an error.
-        frame.check_unchanged().map(|()| report)
+        frame.check_version(version.as_ref()).map(|()| report)
     }
 }
 

@@ -190,6 +190,7 @@ impl ArrayUpdate {
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
         let frame = open_frame(path)?;
+        let state = FrameState::of(&frame)?;
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
@@ -216,7 +217,7 @@ impl ArrayUpdate {
         Ok(Self {
             path: header_path,
             refusal,
-            state: FrameState::of(&frame)?,
+            state,
             frame: frame.map_reader(drop),
             lock,
             compressor: LazyCompressor::new(params),
@@ -250,7 +251,8 @@ impl ArrayUpdate {
     /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
     /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
-    /// if this crate cannot apply the codec or a filter. After an error, nothing is changed.
+    /// if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the file was changed
+    /// since the `ArrayUpdate` was opened. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -434,8 +436,8 @@ impl ArrayUpdate {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There is one exception: if the write of the header fails, which is the last step, then the header may
-    /// be the old one or the new one.
+    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the write of the
+    /// header fails, which is the last step, then the header may be the old one or the new one.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -462,14 +464,13 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Opens the frame again, if one of these chunks must be read from it. Fails if the header has changed.
+    /// Opens the frame again, if one of these chunks must be read from it. Fails if the file has changed.
     fn opened_for(&self, mut numbers: impl Iterator<Item = u64>) -> Result<Option<Frame>, Error> {
         if !numbers.any(|number| self.origin(number).is_some()) {
             return Ok(None);
         }
         let frame = open_frame(&self.path)?;
-        let is_same = frame.header_bytes() == self.frame.header_bytes();
-        if is_same { Ok(Some(frame)) } else { Err(Error::changing(None)) }
+        if self.state.has_version_of(&frame) { Ok(Some(frame)) } else { Err(Error::changing(None)) }
     }
 
     /// The number in the file of a chunk that has not been changed.
@@ -592,7 +593,7 @@ impl ArrayUpdate {
     }
 
     fn commit(&mut self) -> Commit<'_> {
-        Commit { path: &self.path, frame: &self.frame, state: &self.state, lock: &mut self.lock }
+        Commit { path: &self.path, frame: &self.frame, state: &mut self.state, lock: &mut self.lock }
     }
 
     /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so

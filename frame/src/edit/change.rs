@@ -286,9 +286,9 @@ impl Edit<'_, File> {
             return Ok(());
         }
         let now = open_frame(&path)?;
-        let state = FrameState::of(&now)?;
+        let mut state = FrameState::of(&now)?;
         let before = Frame::parse(self.frame.header_bytes())?;
-        let commit = Commit { path: &path, frame: &before, state: &state, lock: &mut lock };
+        let commit = Commit { path: &path, frame: &before, state: &mut state, lock: &mut lock };
         let after = match NewTrailer::of_change(&path, self.frame, &after)? {
             None => {
                 commit.header(after.header_bytes())?;

@@ -28,7 +28,9 @@ pub(crate) struct Commit<'c> {
     pub(crate) path: &'c Path,
     /// The old frame.
     pub(crate) frame: &'c Frame<()>,
-    pub(crate) state: &'c FrameState,
+    /// The state of the old frame. It follows the writes of this commit to the file, so a commit that failed can be
+    /// repeated.
+    pub(crate) state: &'c mut FrameState,
     pub(crate) lock: &'c mut WriterLock,
 }
 
@@ -37,8 +39,8 @@ pub(crate) type Committed = (Frame<()>, FrameState);
 
 impl Commit<'_> {
     /// Writes a new header of the same length.
-    pub(crate) fn header(self, header: &[u8]) -> Result<(), Error> {
-        remove_killed_commit(self.frame, self.path, self.lock.file())?;
+    pub(crate) fn header(mut self, header: &[u8]) -> Result<(), Error> {
+        self.remove_killed_commit()?;
         let write = HeaderWrite::new(self.frame.header_bytes(), header)?;
         self.lock.announce()?;
         self.state.reopen(self.path, Some(self.lock))?;
@@ -48,33 +50,38 @@ impl Commit<'_> {
     /// Calls `write` to write the new parts of a contiguous frame after its end, beginning with
     /// [`START`](crate::chunk::hole::START). Then writes the header that `write` returns.
     pub(crate) fn behind(
-        self,
+        mut self,
         write: impl FnOnce(File) -> Result<Vec<u8>, Error>,
     ) -> Result<Committed, Error> {
         let unwritable = |error| Error::io("write", self.path, error);
         let file = self.lock.file().try_clone().map_err(unwritable)?;
-        remove_killed_commit(self.frame, self.path, &file)?;
-        let write = || {
+        self.remove_killed_commit()?;
+        // While this commit writes, the time of the last write does not tell whether another program writes too.
+        let written = self.state.follow(&file, || {
             let header = write(file.try_clone().map_err(unwritable)?)?;
             file.sync_all().map_err(unwritable)?;
+            Ok(header)
+        });
+        let ready = written.and_then(|header| {
             let committed = read_back(&header, WithHeader { header: &header, file: &file }, self.path)?;
             let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
             self.lock.announce()?;
             self.state.reopen(self.path, Some(self.lock))?;
             Ok((write, committed))
-        };
-        match write() {
-            Ok((write, committed)) => {
+        });
+        match ready {
+            Ok((write, (frame, mut state))) => {
                 // This is one write within a page, so a killed process leaves the old header or the new header, and no
                 // mixture.
-                write.write(&file).map_err(unwritable)?;
-                Ok(committed)
+                let written = self.state.follow(&file, || state.follow(&file, || write.write(&file)));
+                written.map_err(unwritable)?;
+                Ok((frame, state))
             }
             Err(error) => {
                 // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
                 // commit are removed, and none while another program can be writing there.
                 if self.lock.excludes_others() {
-                    let _ = remove_killed_commit(self.frame, self.path, &file);
+                    let _ = self.remove_killed_commit();
                 }
                 Err(error)
             }
@@ -100,27 +107,33 @@ impl Commit<'_> {
         self.lock.follow(new.rename_locked()?.0);
         Ok(committed)
     }
-}
 
-/// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the
-/// whole file.
-fn remove_killed_commit(frame: &Frame<()>, path: &Path, file: &File) -> Result<(), Error> {
-    if frame.check_whole(path)? {
-        file.set_len(frame.header().frame_len).map_err(|error| Error::io("write", path, error))?;
+    /// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the
+    /// whole file.
+    fn remove_killed_commit(&mut self) -> Result<(), Error> {
+        if !self.frame.check_whole(self.path)? {
+            return Ok(());
+        }
+        let (file, frame_len) = (self.lock.file(), self.frame.header().frame_len);
+        // Windows knows the time of a write only after a sync.
+        let removed = self.state.follow(file, || file.set_len(frame_len).and_then(|()| file.sync_all()));
+        removed.map_err(|error| Error::io("write", self.path, error))
     }
-    Ok(())
 }
 
 impl FrameState {
     /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
     /// locked one.
     pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
-        let frame = open_frame(path).map_err(|error| match error.kind() {
-            ErrorKind::Malformed => Error::changing(None),
-            _ => error,
-        })?;
-        let is_of_file = lock.is_none_or(|lock| lock.is_of(path));
-        if is_of_file && Self::of(&frame)? == *self { Ok(frame) } else { Err(Error::changing(None)) }
+        let is_same = |frame: &Frame| {
+            let is_of_file = lock.is_none_or(|lock| lock.is_of(path));
+            Ok(is_of_file && self.has_version_of(frame) && Self::of(frame)? == *self)
+        };
+        match open_frame(path).and_then(|frame| Ok(is_same(&frame)?.then_some(frame))) {
+            Ok(Some(frame)) => Ok(frame),
+            Err(error) if error.kind() != ErrorKind::Malformed => Err(error),
+            Ok(None) | Err(_) => Err(Error::changing(None)),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::check::Check;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
@@ -42,5 +43,9 @@ impl ReadAt for WithHeader<'_> {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn version(&self) -> Option<FileVersion> {
+        self.file.version()
     }
 }

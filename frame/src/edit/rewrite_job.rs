@@ -179,7 +179,7 @@ impl<'p> Job<'p> {
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
-        let state = FrameState::of(&frame)?;
+        let mut state = FrameState::of(&frame)?;
         let (rewritten, after) = self.read(&frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
@@ -208,7 +208,7 @@ impl<'p> Job<'p> {
                 // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
                 progress.advance(0)?;
                 let before = Frame::parse(frame.header_bytes())?;
-                let commit = Commit { path: &old.source, frame: &before, state: &state, lock: &mut lock };
+                let commit = Commit { path: &old.source, frame: &before, state: &mut state, lock: &mut lock };
                 commit.by_rename(frame, new, after.header_bytes())?;
                 // On Windows, an open file that was written would keep other writers away.
                 (open_at_once(&path).map_err(|error| Error::io("read", &path, error))?, path)

@@ -20,8 +20,8 @@ use crate::trailer::embed_list::EmbedPlace;
 /// lists the keys of arrays on a server, which have no frame in the store.
 ///
 /// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses one
-/// chunk of the store at a time. In all, it decompresses no more bytes than the
-/// [expansion limit](expansion_limit()) of the store.
+/// chunk of the store at a time, and keeps it: a thread that needs this chunk too waits for it. In all, it decompresses no
+/// more bytes than the [expansion limit](expansion_limit()) of the store.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -130,8 +130,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         let chunksize = u64::try_from(store.header().chunksize).ok().filter(|&size| size > 0);
         let chunksize =
             chunksize.ok_or_else(|| Error::unsupported("the chunks of the store differ in size"))?;
-        let mut chunks = Chunks::open_or_changing(store)?;
-        let mut filled = 0;
+        let (mut opened, mut filled) = (None, 0);
         let mut data = data.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             let start = selected.start.saturating_add(offset).saturating_add(filled as u64);
@@ -141,6 +140,11 @@ impl<R: ReadAt> EmbeddedFrames<R> {
                 break;
             }
             if data.chunk.as_ref().is_none_or(|&(last, _)| last != number) {
+                // The index is read only for a chunk that is not kept.
+                let chunks = match &mut opened {
+                    Some(chunks) => chunks,
+                    None => opened.insert(Chunks::open_or_changing(store)?),
+                };
                 let Some(entry) = chunks.get(number)? else { break };
                 if let Some(left) = &mut data.left {
                     *left = left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;

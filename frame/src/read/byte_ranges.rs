@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use crate::code::FindingCode;
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
 use crate::source::{ReadAt, read_up_to};
@@ -44,6 +45,15 @@ impl<R: ReadAt> Frame<R> {
             available if available < frame_len => Err(Error::malformed(cut_short("", frame_len, available))),
             // The file is long enough again by now, so a writer is at work.
             _ => Err(Error::changing(None)),
+        }
+    }
+
+    /// Checks that the source still has this version, and the header of this frame.
+    pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
+        if self.reader.version().as_ref() == version {
+            self.check_unchanged()
+        } else {
+            Err(Error::changing(None))
         }
     }
 

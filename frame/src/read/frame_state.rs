@@ -1,6 +1,7 @@
 //! The state of a frame in its file, to find out whether a writer has changed it.
 
 use std::collections::hash_map::DefaultHasher;
+use std::fs::File;
 use std::hash::Hasher;
 use std::path::Path;
 use std::thread;
@@ -27,16 +28,21 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The largest number of looks.
 const LOOKS: usize = 20;
 
-/// The header of a frame, and a hash of its index and trailer.
-// The header alone does not tell: a change of a sparse frame can leave an equal one.
+/// The header of a frame, a hash of its index and trailer, and the version of its file.
+// The header alone does not tell: a change of a sparse frame can leave an equal one. Index and trailer do not tell
+// either: C-Blosc2 overwrites a chunk in its place if the new chunk is not longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     header: Vec<u8>,
     index_and_trailer: u64,
+    version: Option<FileVersion>,
 }
 
 impl FrameState {
+    /// The state of a frame, before anything else of it is read.
     pub(crate) fn of<R: ReadAt>(frame: &Frame<R>) -> Result<Self, Error> {
+        // Of a file that is written while its state is read, the version is too old.
+        let version = frame.reader.version();
         let header = frame.header();
         // The header of a frame without items can still count bytes of chunks.
         let start = if header.nbytes > 0 { index_start(header) } else { header.header_len as u64 };
@@ -45,7 +51,28 @@ impl FrameState {
         hasher.write(&frame.read_range(start, len.min(COMPARED))?);
         let last = len.saturating_sub(COMPARED).min(COMPARED);
         hasher.write(&frame.read_range(start.saturating_add(len - last), last)?);
-        Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish() })
+        Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish(), version })
+    }
+
+    /// Whether the header and the version of a frame are those of this state. Index and trailer are not read.
+    pub(crate) fn has_version_of<R: ReadAt>(&self, frame: &Frame<R>) -> bool {
+        self.header == frame.header_bytes() && self.version == frame.reader.version()
+    }
+
+    /// Calls `write` to change the file with the frame. The state gets the version that the file has then, unless another
+    /// program has written to the file before.
+    pub(crate) fn follow<T>(&mut self, file: &File, write: impl FnOnce() -> T) -> T {
+        let is_of_file = self.version == file.version();
+        let written = write();
+        if is_of_file {
+            self.version = file.version();
+        }
+        written
+    }
+
+    /// Whether the header, the index and the trailer are those of another state, in whatever file.
+    fn has_content_of(&self, other: &Self) -> bool {
+        self.header == other.header && self.index_and_trailer == other.index_and_trailer
     }
 }
 
@@ -70,7 +97,8 @@ impl<R> Frame<R> {
                 return true;
             }
             // A writer of C-Blosc2 with locks changes the frame.
-            if share_sidecar(path, self.header().is_sparse(), Some(Instant::now())).is_err() {
+            let lock = share_sidecar(path, self.header().is_sparse(), Some(Instant::now()));
+            if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
             let Ok(metadata) = path.metadata() else { return false };
@@ -120,5 +148,5 @@ fn can_be_caused(error: &Error) -> bool {
 fn is_at(path: &Path, header: &[u8], state: Option<&FrameState>) -> bool {
     let Ok(now) = open_frame(path) else { return false };
     now.header_bytes() == header
-        && state.is_none_or(|state| FrameState::of(&now).is_ok_and(|now| now == *state))
+        && state.is_none_or(|state| FrameState::of(&now).is_ok_and(|now| now.has_content_of(state)))
 }

@@ -8,9 +8,14 @@ use crate::trailer::frame_trailer::{self, Trailer};
 /// The number of bytes that are read first, enough if it has no long vlmetalayers.
 const TRAILER_READ: usize = 512;
 
-/// Reads the trailer. An error that a writer may have caused is `Changing`.
+/// Reads the trailer. If the source has another version than before the header was read, or a writer may have caused an
+/// error, the result is `Changing`.
 pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
-    frame.read_trailer().map_err(|error| frame.or_changing(error))
+    let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error))?;
+    match frame.version.as_ref().zip(frame.reader.version()) {
+        Some((opened, now)) if *opened != now => Err(Error::changing(None)),
+        _ => Ok(trailer),
+    }
 }
 
 impl<R: ReadAt> Frame<R> {

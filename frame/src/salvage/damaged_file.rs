@@ -9,6 +9,7 @@ use memchr::memmem;
 use crate::check::chunk_files;
 use crate::chunk_file::{SPARSE_INDEX, sparse_folder};
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::header::fields::{FRAME_TYPE, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET};
@@ -32,6 +33,7 @@ pub(crate) struct DamagedFile<'p, R> {
     pub(crate) len: u64,
     /// The number of bytes from `offset` to the end of the file.
     available: u64,
+    version: Option<FileVersion>,
     /// The path of the file, if the file was opened by its path.
     pub(crate) path: Option<PathBuf>,
     is_sparse: bool,
@@ -73,9 +75,11 @@ fn missing_header(given: &Path) -> Option<PathBuf> {
 
 impl<'p, R: ReadAt> DamagedFile<'p, R> {
     pub(crate) fn new(reader: R, offset: u64) -> Result<Self, Error> {
+        let version = reader.version();
         let available = reader.size().map_err(Error::reading)?.saturating_sub(offset);
         let progress = Progress::default();
-        Ok(Self { reader, progress, offset, len: available, available, path: None, is_sparse: false })
+        let (path, is_sparse) = (None, false);
+        Ok(Self { reader, progress, offset, len: available, available, version, path, is_sparse })
     }
 
     /// Limits the frame to the bytes before the next frame in the file. So the chunk index of the next frame cannot be
@@ -114,8 +118,12 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         (frame, &mut self.progress)
     }
 
-    /// Whether the length of the file is unchanged, and the frame still begins with `prefix`.
+    /// Whether the file was not written since it was opened, as far as its version and its length tell, and the frame still
+    /// begins with `prefix`.
     pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
+        if self.reader.version() != self.version {
+            return Ok(false);
+        }
         let now = self.reader.size().map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         Ok(now.saturating_sub(self.offset) == self.available && self.read(0, prefix.len() as u64)? == prefix)
     }

@@ -60,7 +60,7 @@ use crate::trailer::frame_trailer::Trailer;
 ///
 /// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Then it keeps what its slices
 /// have read and will need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory for
-/// decompressing, at most 16 MiB.
+/// decompressing, at most 16 MiB. A page of more than 2 MiB is not kept, and is decompressed again for each slice.
 ///
 /// # If the file changes
 ///
@@ -115,7 +115,7 @@ impl<R> Array<R> {
 
 impl<R: ReadAt> Array<R> {
     /// The version of the array; `None` if it cannot change, or the version is not known.
-    pub(super) fn version(&self) -> Option<&FileVersion> {
+    pub(crate) fn version(&self) -> Option<&FileVersion> {
         self.version
             .get_or_init(|| self.frame.version.clone().or_else(|| self.frame.reader.version()))
             .as_ref()
@@ -124,7 +124,7 @@ impl<R: ReadAt> Array<R> {
     /// Fails if the array has another version now, or once had.
     // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
     // overwritten in its place by one of the same length.
-    pub(super) fn check_version(&self) -> Result<(), Error> {
+    pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
         if self.version_now()?.is_some_and(|now| now != *version) {
             return Err(Error::changing(None));

@@ -68,7 +68,7 @@ impl CopyTask {
     }
 
     fn misfit(&self) -> Error {
-        unread(&self.entry, "does not fit the slice")
+        misfit(&self.entry)
     }
 
     fn whole(
@@ -161,12 +161,16 @@ impl CopyTask {
     }
 }
 
+/// The error for a chunk whose items are not in the slice.
+pub(super) fn misfit(entry: &ChunkEntry) -> Error {
+    unread(entry, "does not fit the slice")
+}
+
 /// The byte range of the whole block in the slice, if the items of the block are contiguous in the slice. Otherwise
-/// `None`. Also `None` if the slice has several regions, because several threads then write to the slice. A thread that
-/// decompresses into the slice directly would hold the lock of a region for too long, and other threads would wait for
-/// this lock.
+/// `None`. Also `None` if several threads write to the slice. A thread that decompresses into the slice directly would
+/// hold the lock of a region for too long, and other threads would wait for this lock.
 fn only_run(block: &SelectedBlock<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
-    let run = block.runs(target.typesize).next()?.filter(|_| !target.is_shared())?;
+    let run = block.runs(target.typesize).next()?.filter(|_| !target.is_shared)?;
     Some(run.target).filter(|range| range.len() == length)
 }
 

@@ -1,4 +1,7 @@
 //! Slices of arrays: the selected items, their byte ranges, and their values.
+//!
+//! The methods of `Slice` are with what they return: those that read all items at once in `slice_reader.rs` and `item.rs`,
+//! the others in `plan.rs`, `pieces.rs`, `rows.rs` and `ndarray_items.rs`.
 
 // Each module imports only from the modules above it.
 pub(crate) mod subscripts;

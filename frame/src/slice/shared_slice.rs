@@ -20,6 +20,8 @@ pub(super) struct SharedSlice<'s> {
     pub(crate) typesize: usize,
     /// Whether all bytes are zero before anything is written.
     pub(crate) is_zeroed: bool,
+    /// Whether several threads write.
+    pub(crate) is_shared: bool,
 }
 
 impl<'s> SharedSlice<'s> {
@@ -31,12 +33,7 @@ impl<'s> SharedSlice<'s> {
             _ => REGION_LEN.next_multiple_of(typesize.max(1)),
         };
         let regions = items.chunks_mut(region_len).map(Mutex::new).collect();
-        Self { regions, region_len, nbytes, typesize, is_zeroed }
-    }
-
-    /// Whether there are several regions. If so, several threads write.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.region_len < self.nbytes
+        Self { regions, region_len, nbytes, typesize, is_zeroed, is_shared: threads > 1 }
     }
 }
 
@@ -117,7 +114,6 @@ mod tests {
         let expected: Vec<u8> = (0..NBYTES).map(|offset| offset.to_le_bytes()[0]).collect();
         let mut items = vec![0; NBYTES];
         let shared = SharedSlice::new(&mut items, 3, false, 2);
-        assert!(shared.is_shared());
         let (first, second) = expected.split_at(REGION_LEN + 1);
         thread::scope(|scope| {
             scope.spawn(|| SliceWriter::new(&shared).copy(0, first).unwrap());
@@ -132,6 +128,14 @@ mod tests {
             .unwrap();
         assert_eq!(items[..3], [0; 3]);
         assert!(items[3..].chunks(3).all(|item| item == b"abc"));
+    }
+
+    /// A thread that decompresses into the slice holds the lock of a region as long as it does so.
+    #[test]
+    fn a_short_slice_is_shared_if_several_threads_write() {
+        for (threads, is_shared) in [(1, false), (2, true)] {
+            assert_eq!(SharedSlice::new(&mut [0; 8], 1, false, threads).is_shared, is_shared);
+        }
     }
 
     #[test]

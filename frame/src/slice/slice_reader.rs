@@ -71,10 +71,13 @@ impl<'a, R> Slice<'a, R> {
     }
 
     /// Takes the lock of a reader while bytes are read from the file, and waits this long for it. Only frames of
-    /// C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not taken: if a writer
-    /// changes the file meanwhile, the result is [`Changing`](crate::ErrorKind::Changing). With it, most slices wait for
-    /// the writer instead. It is released while the bytes are decompressed, so that no reader keeps writers away for
-    /// long.
+    /// C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not taken. It is released
+    /// while the bytes are decompressed, so that no reader keeps writers away for long.
+    ///
+    /// A writer with the lock can write several times until its change is complete: for example, first a longer shape, and
+    /// then the new items. With the lock of a reader, no slice has the items of such an unfinished change. The lock does not
+    /// prevent [`Changing`](crate::ErrorKind::Changing): if anything was written since the array was opened, that is the
+    /// result, also after waiting. Then [`refresh`](Array::refresh) the array.
     ///
     /// If a writer holds the lock for longer, the result is [`Locked`](crate::ErrorKind::Locked).
     ///

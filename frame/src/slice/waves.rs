@@ -10,13 +10,15 @@ use b2nd_chunk::{CheckedHeader, ChunkHeader};
 use crate::chunk::chunk_rules::{missing, not_a_chunk, not_decompressed, rule, unread, wrong, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
+use crate::code::FindingCode;
 use crate::error::Error;
 use crate::file_version::StampHash;
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
+use crate::index::index_rules::about;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
 use crate::slice::chunk_limit::ChunkLimit;
-use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData};
+use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, misfit};
 use crate::slice::index_pages::IndexPages;
 use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::selection::Selection;
@@ -54,7 +56,9 @@ impl WaveLimits {
     /// The limits for a source that could transfer `spare` bytes during a round trip. The requests of a wave run in
     /// parallel, so one request costs less than a wave.
     pub(super) const fn remote(spare: u64) -> Self {
-        Self { wave: 1 << 26, gap: spare / 8, spare }
+        let wave = 1 << 26;
+        let spare = if spare < wave { spare } else { wave };
+        Self { wave, gap: spare / 8, spare }
     }
 
     /// The limits for a source.
@@ -200,7 +204,14 @@ impl Waves {
         let requests = std::mem::take(&mut self.requests);
         for planned in std::mem::take(&mut self.planned) {
             let number = planned.request;
-            let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else { continue };
+            // Without this error, the items would be zeros.
+            let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else {
+                return Err(Error::invalid_input(format_args!(
+                    "the wave has {} byte ranges, not {}",
+                    requests.len(),
+                    answers.len()
+                )));
+            };
             self.take(planned, answer, request.range.start, receive)?;
         }
         // Tasks share the bytes that they need.
@@ -339,7 +350,7 @@ impl Waves {
         header: &ChunkHeader,
         start: &[u8],
     ) -> Result<Vec<Vec<StoredBlock>>, Error> {
-        let Some(part) = self.selection.chunk(chunk.part) else { return Ok(Vec::new()) };
+        let part = self.selection.chunk(chunk.part).ok_or_else(|| misfit(&chunk.entry))?;
         groups(&chunk.entry, header, start, &part)
     }
 
@@ -401,7 +412,8 @@ impl Waves {
         for (part, chunk) in selection.chunks_from(self.next) {
             let number = chunk.number();
             if number >= index.len() {
-                return Err(Error::unsupported(format_args!("the chunk index has no chunk {number}")));
+                let text = format!("the chunk index has {} entries, so none of chunk {number}", index.len());
+                return Err(Error::malformed(about(FindingCode::ChunkIndexCount, &array.header).text(text)));
             }
             let page = number / index.page_len();
             let is_empty = self.planned.is_empty() && self.open_chunks.is_empty();
@@ -462,7 +474,7 @@ impl Waves {
         let start = index_start(header);
         let end = start.saturating_add(FIRST_READ).min(header.frame_len);
         if end <= start {
-            return Index::parse(header, Vec::new()).map(drop);
+            return Index::parse(header, Vec::new()).and_then(|_| Err(Error::changing(None)));
         }
         self.planned.push(PlannedRead { purpose: Purpose::Index, file: None, range: start..end, request: 0 });
         Ok(())

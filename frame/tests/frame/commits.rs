@@ -3,16 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::Write;
-use std::ops::Range;
+use std::io::{Seek, SeekFrom, Write};
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use b2nd_frame::{
-    Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, Error, ErrorKind, Frame, FrameBuilder, Rewrite,
-    Severity,
+    Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, ChunkPlace, Error, ErrorKind, Frame, FrameBuilder,
+    Rewrite, Salvage, Severity,
 };
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
 use b2nd_serde::{Meta, Shapes, to_vec};
@@ -469,10 +469,7 @@ fn unchanged_chunks_of_a_sparse_frame_are_read_after_a_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     create(&path, true, Shapes { shape: &[40, 3], ..ROW });
-    let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
-    for file in files(&path).keys() {
-        File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
-    }
+    set_old(&path);
     let old = Frame::open(&path).unwrap();
     let before = items(&path).unwrap();
     let mut update = ArrayUpdate::open(&path).unwrap();
@@ -521,6 +518,140 @@ fn readers_beside_a_writer_see_one_commit_or_changing() {
             is_over.store(true, Ordering::SeqCst);
         });
     }
+}
+
+/// Sets the times of all files of a frame to an hour ago. Without this, the next write could have the same time.
+fn set_old(path: &Path) {
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+    for file in files(path).keys() {
+        File::options().write(true).open(file).unwrap().set_modified(long_ago).unwrap();
+    }
+}
+
+/// Overwrites the first item of a chunk in its place, as C-Blosc2 does with an uncompressed chunk. Header, index and
+/// trailer stay the same.
+fn overwrite(path: &Path, number: u64, item: u16) {
+    let frame = Frame::open(path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let entry = chunks.get(number).unwrap().unwrap();
+    let header = chunks.header(&entry).unwrap().unwrap();
+    let ChunkPlace::Frame(start) = entry.place else { panic!("{entry:?}") };
+    assert_eq!(header.nbytes() + header.header_len(), header.cbytes(), "uncompressed");
+    let mut file = File::options().write(true).open(path).unwrap();
+    file.seek(SeekFrom::Start(start + header.header_len() as u64)).unwrap();
+    file.write_all(&item.to_le_bytes()).unwrap();
+}
+
+fn first_item(path: &Path, chunk: u64) -> u16 {
+    let row = 4 * chunk;
+    Array::open(path).unwrap().slice(&[row..row + 1, 0..1]).read_rows::<u16>().unwrap()[0]
+}
+
+#[test]
+fn rewrite_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
+    for (new, is_sparse) in [("array.b2nd", false), ("new.b2nd", false), ("new.b2nd", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let [path, new] = ["array.b2nd", new].map(|name| folder.path().join(name));
+        create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+        set_old(&path);
+        let overwritten = |copied| {
+            if copied > 0 {
+                overwrite(&path, 0, 77);
+            }
+            ControlFlow::Continue(())
+        };
+        let rewrite = Rewrite::new(&path, &new).sparse(is_sparse).on_progress(overwritten);
+        refused(ErrorKind::Changing, rewrite.apply().map(drop));
+        assert_eq!(first_item(&path, 0), 77, "the other program loses nothing");
+        assert!(new == path || !new.exists());
+
+        let file = File::open(&path).unwrap();
+        let copy = folder.path().join("copy.b2nd");
+        let rewrite = Rewrite::read_at(&file, 0, &copy).on_progress(overwritten);
+        set_old(&path);
+        refused(ErrorKind::Changing, rewrite.apply().map(drop));
+        Rewrite::read_at(&file, 0, &copy).apply().unwrap();
+        assert_eq!(first_item(&copy, 0), 77);
+    }
+}
+
+#[test]
+fn check_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+    set_old(&path);
+    let (frame, mut count) = (Frame::open(&path).unwrap(), 0);
+    let mut overwritten = |chunks| {
+        if chunks == 10 {
+            overwrite(&path, 0, 77);
+            count += 1;
+        }
+        ControlFlow::Continue(())
+    };
+    let check = || Check::new(CheckDepth::ChunkData);
+    refused(ErrorKind::Changing, check().on_progress(&mut overwritten).run(&frame));
+    // A writer in a loop.
+    refused(ErrorKind::Changing, check().on_progress(overwritten).run_path(&path));
+    assert_eq!(count, 21);
+    assert_eq!(check().run(&frame).unwrap().findings, []);
+}
+
+#[test]
+fn salvage_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, new] = ["array.b2nd", "new.b2nd"].map(|name| folder.path().join(name));
+    // The salvage compares more than the header, but not the last of so many chunks.
+    create(&path, false, Shapes { shape: &[8000, 3], ..ROW });
+    set_old(&path);
+    let salvage = Salvage::open(&path).unwrap().on_progress(|_| {
+        overwrite(&path, 1999, 77);
+        ControlFlow::Continue(())
+    });
+    refused(ErrorKind::Changing, salvage.apply(&new));
+    assert!(!new.exists());
+    Salvage::open(&path).unwrap().apply(&new).unwrap();
+    assert_eq!(first_item(&new, 1999), 77);
+}
+
+#[test]
+fn flush_does_not_replace_a_chunk_that_was_overwritten_since_its_items_were_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+    set_old(&path);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.write(&[9..10, 0..3], &numbers([5; 3])).unwrap();
+    overwrite(&path, 2, 77);
+    let before = files(&path);
+    refused(ErrorKind::Changing, update.write(&[13..14, 0..3], &numbers([6; 3])));
+    refused(ErrorKind::Changing, update.flush());
+    refused(ErrorKind::Changing, update.flush());
+    assert!(files(&path) == before);
+    drop(update);
+
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    for row in [9, 13] {
+        update.write(&[row..row + 1, 0..3], &numbers([5; 3])).unwrap();
+        update.flush().unwrap();
+    }
+    assert_eq!(first_item(&path, 2), 77);
+}
+
+#[test]
+fn edit_keeps_a_chunk_that_was_overwritten_before_and_after_a_killed_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, false, Shapes { shape: &[40, 3], ..ROW });
+    set_old(&path);
+    let mut frame = Frame::open(&path).unwrap();
+    overwrite(&path, 2, 77);
+    // The first bytes of a commit that was killed.
+    let file = File::options().append(true).open(&path).unwrap();
+    (&file).write_all(b"\0b2hole").unwrap();
+    frame.edit().dtype("<i2").apply().unwrap();
+    assert_eq!(file.metadata().unwrap().len(), frame.header().frame_len);
+    assert_eq!(Array::open(&path).unwrap().slice(&[8..9, 0..1]).read_rows::<i16>().unwrap(), [77]);
 }
 
 /// The decompressed chunks of an update have at most 64 MiB, so here the first are compressed while others are written.

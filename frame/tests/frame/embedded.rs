@@ -12,7 +12,7 @@ use b2nd_lab::{chunk_of_zeros, chunk_with_a_table, data};
 use b2nd_serde::{Meta, Shapes};
 use serde_json::{Value, json};
 
-use super::{findings, opened, opened_array};
+use super::{Recording, findings, opened, opened_array};
 
 /// The embedded frames of a store in the test data.
 fn frames(name: &str) -> EmbeddedFrames<fs::File> {
@@ -59,6 +59,18 @@ fn each_frame_is_read_by_its_key() {
     assert!(frames.select("/z/numbers").unwrap());
     let items = opened_array(&frames).slice(&[3..4, 2..4]).read().unwrap();
     assert_eq!(items, [47_i32, 48].map(i32::to_le_bytes).concat());
+}
+
+#[test]
+fn read_at_reads_nothing_of_the_chunk_that_was_decompressed_last() {
+    let store = Recording::new(fs::read(data().join("embedded/store.b2e")).unwrap());
+    let mut frames = EmbeddedFrames::new(opened(&store)).unwrap();
+    assert!(frames.select("/z/numbers").unwrap());
+    let mut bytes = [0; 8];
+    frames.read_at(&mut bytes, 0).unwrap();
+    store.reads.borrow_mut().clear();
+    frames.read_at(&mut bytes, 2).unwrap();
+    assert_eq!((&bytes, store.lengths()), (b"b2frame\0", vec![]));
 }
 
 #[test]

@@ -343,6 +343,35 @@ fn patience_waits_for_a_writer_with_the_lock() {
 }
 
 #[test]
+fn patience_returns_no_items_of_an_unfinished_change() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let set = |item: u8| {
+        let mut file = fs::read(&path).unwrap();
+        file[165 + 32] = item;
+        fs::write(&path, &file).unwrap();
+    };
+    let lock = File::create(folder.path().join("a.b2nd.b2lock")).unwrap();
+    lock.lock().unwrap();
+    set(77);
+    written(&path, 100);
+    // A writer is between two writes.
+    let array = Array::open(&path).unwrap();
+    let first = || array.slice(&[0..1, 0..1]);
+    assert_eq!(first().read_rows::<i32>().unwrap(), [77]);
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| first().patience(Duration::from_secs(60)).read());
+        thread::sleep(Duration::from_millis(20));
+        set(78);
+        lock.unlock().unwrap();
+        refused(ErrorKind::Changing, reader.join().unwrap());
+    });
+    let array = array.refresh().unwrap().expect("another array");
+    let items = array.whole().patience(Duration::ZERO).read_rows::<i32>().unwrap();
+    assert_eq!(items[0], 78);
+}
+
+#[test]
 fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
@@ -412,6 +441,34 @@ fn a_frame_is_not_changing_after_its_own_edit() {
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.get(0).unwrap().unwrap();
     assert_eq!(chunks.decompressed(&entry).unwrap_err().kind(), ErrorKind::Malformed);
+}
+
+#[test]
+fn attributes_of_an_array_that_has_changed_are_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    for is_replaced in [false, true] {
+        let path = copied("vlmetalayers.b2nd", folder.path());
+        written(&path, 100);
+        let (frame, array) = (Frame::open(&path).unwrap(), Array::open(&path).unwrap());
+        let (old, opened) = (array.attributes().unwrap(), File::open(&path).unwrap());
+        let opened = opened_array(opened);
+        assert_eq!(opened.attributes().unwrap().bytes(), old.bytes());
+        if is_replaced {
+            // The open files stay as they are.
+            let new = folder.path().join("new");
+            fs::copy(&path, &new).unwrap();
+            fs::rename(&new, &path).unwrap();
+            frame.trailer().unwrap();
+        } else {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.set_vlmetalayer("unit", "metre").unwrap();
+            update.flush().unwrap();
+            refused(ErrorKind::Changing, frame.trailer());
+            refused(ErrorKind::Changing, opened.attributes());
+        }
+        refused(ErrorKind::Changing, array.attributes());
+        array.refresh().unwrap().expect("another array").attributes().unwrap();
+    }
 }
 
 /// Overwrites a chunk file in its place with the bytes of another one. python-blosc2 writes the index only after that.

@@ -2,14 +2,15 @@
 //! code `ChunkHeader` or `ChunkOffset`, the whole array cannot be read, except for two kinds of findings (see
 //! `agrees`).
 
-use std::fs;
-use std::io::Cursor;
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::slice;
 
 use b2nd_frame::{
-    Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, SlicePlan, SpecialValue,
+    Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, ReadAt, SlicePlan, SpecialValue,
 };
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
@@ -389,4 +390,47 @@ fn what_the_filters_of_plugins_changed_is_read() {
         let number = |at: i32| (at / 12 * 100 + at % 12) * item;
         assert_eq!(items, (0..120).flat_map(|at| number(at).to_le_bytes()).collect::<Vec<_>>(), "{name}");
     }
+}
+
+/// A file with a delay that no connection has.
+struct Distant {
+    file: File,
+    longest: Cell<usize>,
+}
+
+impl ReadAt for Distant {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.longest.set(self.longest.get().max(buffer.len()));
+        self.file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+
+    fn bytes_per_round_trip(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+#[test]
+fn slice_reads_at_most_64_mib_at_once_whatever_a_round_trip_costs() {
+    const GAP: i64 = 80 << 20;
+    let mut bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    let frame_len = bytes.len() as u64 + GAP.unsigned_abs();
+    bytes[16..24].copy_from_slice(&frame_len.to_be_bytes());
+    let trailer = 485;
+    // A hole of the file, which takes no room on the disk.
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&bytes[..trailer]).unwrap();
+    file.seek(SeekFrom::Current(GAP)).unwrap();
+    file.write_all(&bytes[trailer..]).unwrap();
+    let array = opened_array(Distant { file, longest: Cell::default() });
+    assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
+    let longest = array.frame().reader().longest.get();
+    assert!(longest <= 64 << 20, "{longest}");
+
+    let file = File::open(data().join("int32_3x5.b2nd")).unwrap();
+    let array = opened_array(Distant { file, longest: Cell::default() });
+    assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
 }

@@ -398,6 +398,9 @@ fn what_cannot_be_changed_says_why_and_stays() {
     assert_eq!(update.flush().unwrap_err().kind(), ErrorKind::Changing);
     write(frame.header_bytes());
     model.is_in(&path, "as before");
+    drop(update);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.resize(&[18]).unwrap();
     update.flush().unwrap();
     assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), [18]);
 
