@@ -132,7 +132,7 @@ pub(super) fn find<R: ReadAt>(
             continue;
         }
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
-        let first = ChunkBytes { bytes, room: file.len - at };
+        let first = ChunkBytes { bytes, room: file.len - at, version: None };
         if let Some(header) = valid_header(&first, nbytes, rules) {
             order.holes.extend(hole.take());
             order.found.push(at);
