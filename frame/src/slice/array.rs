@@ -67,7 +67,7 @@ use crate::trailer::frame_trailer::Trailer;
 /// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
 /// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After such an error,
 /// all slices fail, even if the file is restored: the array may keep bytes of the change. An array that was opened by its
-/// path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on to read the open
+/// path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on reading the open
 /// file.
 ///
 /// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice in this moment fails, or
