@@ -459,8 +459,8 @@
 //! ```
 //!
 //! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and
-//! the rest of the header. It excludes other writers of this crate, syncs the file, and marks indexes of python-blosc2 as stale. So
-//! use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
+//! the rest of the header. It excludes other writers of this crate, syncs the file, and marks indexes of python-blosc2
+//! as stale. So use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
 //!
 //! # Convert a Caterva file
 //!

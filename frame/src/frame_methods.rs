@@ -300,7 +300,8 @@ impl<R> Frame<R> {
 
     /// Replaces the reader, for code that needs one type for frames with different readers.
     ///
-    /// The new reader must have the same bytes, and the same [version](ReadAt::version) or none. The frame keeps its [`path`](Self::path).
+    /// The new reader must have the same bytes, and the same [version](ReadAt::version) or none. The frame keeps its
+    /// [`path`](Self::path).
     ///
     /// ```
     /// use b2nd_frame::{Frame, ReadAt};
