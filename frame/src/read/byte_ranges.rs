@@ -50,11 +50,10 @@ impl<R: ReadAt> Frame<R> {
 
     /// Checks that the source still has this version, and the header of this frame.
     pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
-        if self.reader.version().as_ref() == version {
-            self.check_unchanged()
-        } else {
-            Err(Error::changing(None))
+        if FileVersion::has_changed(version, self.reader.version().as_ref()) {
+            return Err(Error::changing(None));
         }
+        self.check_unchanged()
     }
 
     /// Checks that the header in the file has not changed since this frame was opened.

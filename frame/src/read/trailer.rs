@@ -1,6 +1,7 @@
 //! Reads the trailer of a frame.
 
 use crate::error::Error;
+use crate::file_version::FileVersion;
 use crate::header::frame::Frame;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
@@ -12,10 +13,10 @@ const TRAILER_READ: usize = 512;
 /// error, the result is `Changing`.
 pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
     let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error))?;
-    match frame.version.as_ref().zip(frame.reader.version()) {
-        Some((opened, now)) if *opened != now => Err(Error::changing(None)),
-        _ => Ok(trailer),
+    if FileVersion::has_changed(frame.version.as_ref(), frame.reader.version().as_ref()) {
+        return Err(Error::changing(None));
     }
+    Ok(trailer)
 }
 
 impl<R: ReadAt> Frame<R> {

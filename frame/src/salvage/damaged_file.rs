@@ -121,7 +121,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
     /// Whether the file was not written since it was opened, as far as its version and its length tell, and the frame still
     /// begins with `prefix`.
     pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
-        if self.reader.version() != self.version {
+        if FileVersion::has_changed(self.version.as_ref(), self.reader.version().as_ref()) {
             return Ok(false);
         }
         let now = self.reader.size().map_err(|error| Error::reading(error).at(self.path.as_deref()))?;

@@ -2,7 +2,8 @@
 
 use core::fmt;
 use std::fs::File;
-use std::path::{self, Path};
+use std::io::ErrorKind;
+use std::path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
@@ -71,7 +72,8 @@ use crate::trailer::frame_trailer::Trailer;
 /// file.
 ///
 /// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice in this moment fails, or
-/// has the new items of this chunk. It never has a mixture of the bytes of both chunk files.
+/// has the new items of this chunk. It has no mixture of the bytes of both chunk files, unless their lengths and times are
+/// equal.
 ///
 /// An array of another source, such as a memory map, notices changes as far as the source knows its
 /// [`version`](ReadAt::version).
@@ -126,7 +128,7 @@ impl<R: ReadAt> Array<R> {
     // overwritten in its place by one of the same length.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
-        if self.version_now()?.is_some_and(|now| now != *version) {
+        if FileVersion::has_changed(Some(version), self.version_now()?.as_ref()) {
             return Err(Error::changing(None));
         }
         self.frame.check_unchanged()?;
@@ -144,11 +146,15 @@ impl<R: ReadAt> Array<R> {
     /// The version of the file at the path or, without such a file, of the open one; `None` if it is not known.
     fn version_now(&self) -> Result<Option<FileVersion>, Error> {
         let frame = &self.frame;
-        match frame.path().map(Path::metadata) {
-            Some(Ok(metadata)) => Ok(Some(FileVersion::from(&metadata))),
+        let Some(path) = frame.path() else { return Ok(frame.reader.version()) };
+        match path.metadata() {
+            Ok(metadata) => Ok(Some(FileVersion::from(&metadata))),
+            Err(_) if !frame.header().is_sparse() => Ok(frame.reader.version()),
             // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
-            Some(Err(_)) if frame.header().is_sparse() => Err(Error::changing(None)),
-            Some(Err(_)) | None => Ok(frame.reader.version()),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Err(Error::changing(None))
+            }
+            Err(error) => Err(Error::io("read", path, error)),
         }
     }
 }

@@ -514,8 +514,10 @@ fn readers_beside_a_writer_see_one_commit_or_changing() {
                     }
                 });
             }
-            (1..100).for_each(|number| fill(&mut update, number));
+            // In a thread of its own, so that the readers end too if it panics.
+            let written = scope.spawn(|| (1..100).for_each(|number| fill(&mut update, number))).join();
             is_over.store(true, Ordering::SeqCst);
+            written.unwrap();
         });
     }
 }

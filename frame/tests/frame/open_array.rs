@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use b2nd_chunk::{CParams, Compressor};
 use b2nd_frame::{Array, ArrayUpdate, ErrorKind, FileVersion, Frame, FrameBuilder, ReadAt, Rewrite};
-use b2nd_frame::{ChunkHeader, Codec, Filter};
+use b2nd_frame::{Check, CheckDepth, ChunkHeader, Codec, Filter, Salvage};
 use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 
@@ -571,6 +571,22 @@ fn version_of_an_array_is_the_one_before_its_header_was_read() {
     refused(ErrorKind::Changing, opened(b"first", Some(b"second")).whole().read());
     assert_eq!(opened(b"first", Some(b"first")).whole().read().unwrap().len(), 60);
     assert_eq!(opened(b"first", None).whole().read().unwrap().len(), 60, "the version is not known any more");
+}
+
+#[test]
+fn a_version_that_is_known_only_after_the_first_read_is_no_change() {
+    let source = || {
+        let bytes = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+        let versions = [None, Some(FileVersion::from(&b"first"[..]))];
+        ChangedAtOnce { bytes, is_read: Cell::new(false), versions }
+    };
+    let frame = Frame::parse(&source().bytes).unwrap().map_reader(|()| source());
+    assert!(Check::new(CheckDepth::ChunkHeaders).run(&frame).unwrap().findings.is_empty());
+    assert_eq!(frame.trailer().unwrap().vlmetalayers().len(), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let salvage = Salvage::read_at(source(), 0).unwrap();
+    let (_, report) = salvage.apply(folder.path().join("new.b2nd")).unwrap();
+    assert!(report.is_whole());
 }
 
 #[test]

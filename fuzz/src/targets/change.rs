@@ -437,11 +437,8 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
             if update.remove_vlmetalayer(name) {
                 let before = model.vlmetalayers.len();
                 model.vlmetalayers.retain(|(other, _)| other != name);
-                assert_eq!(
-                    model.vlmetalayers.len() + 1,
-                    before,
-                    "another vlmetalayer than {name} is removed"
-                );
+                // A damaged trailer can have a name twice.
+                assert!(model.vlmetalayers.len() < before, "another vlmetalayer than {name} is removed");
             }
         }
     }
