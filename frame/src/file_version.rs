@@ -63,13 +63,13 @@ impl From<&[u8]> for FileVersion {
     }
 }
 
-impl FileVersion {
-    /// Whether a source has changed between two looks at its version. A version that is not known tells nothing: a source on
-    /// a server may know it only after the first read.
-    pub(crate) fn has_changed(before: Option<&Self>, now: Option<&Self>) -> bool {
-        before.zip(now).is_some_and(|(before, now)| before != now)
-    }
+/// Whether a source has changed between two looks at its version. A version that is not known tells nothing: a source on a
+/// server may know it only after the first read.
+pub(crate) fn has_changed<V: PartialEq>(before: Option<V>, now: Option<V>) -> bool {
+    before.zip(now).is_some_and(|(before, now)| before != now)
+}
 
+impl FileVersion {
     /// Whether a chunk file can be from a later commit than the index with this version, which was opened at this time:
     /// another index has taken its path, and the chunk file was not written long before.
     pub(crate) fn can_precede(&self, opened: SystemTime, chunk_file: &Metadata, index: &Path) -> bool {

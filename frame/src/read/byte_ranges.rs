@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::file_version::FileVersion;
+use crate::file_version::{FileVersion, has_changed};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
 use crate::source::{ReadAt, read_up_to};
@@ -50,7 +50,7 @@ impl<R: ReadAt> Frame<R> {
 
     /// Checks that the source still has this version, and the header of this frame.
     pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
-        if FileVersion::has_changed(version, self.reader.version().as_ref()) {
+        if has_changed(version, self.reader.version().as_ref()) {
             return Err(Error::changing(None));
         }
         self.check_unchanged()

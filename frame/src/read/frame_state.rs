@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::chunk::entry::index_start;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::FileVersion;
+use crate::file_version::{FileVersion, has_changed};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
@@ -104,7 +104,7 @@ impl<R> Frame<R> {
             let Ok(metadata) = path.metadata() else { return false };
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
             let version = FileVersion::from(&metadata);
-            if self.version.as_ref().is_some_and(|opened| *opened != version) {
+            if has_changed(self.version.as_ref(), Some(&version)) {
                 return true;
             }
             // A time in the future is that of another clock, and says nothing.

@@ -1,7 +1,7 @@
 //! Reads the trailer of a frame.
 
 use crate::error::Error;
-use crate::file_version::FileVersion;
+use crate::file_version::has_changed;
 use crate::header::frame::Frame;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
@@ -13,7 +13,7 @@ const TRAILER_READ: usize = 512;
 /// error, the result is `Changing`.
 pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
     let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error))?;
-    if FileVersion::has_changed(frame.version.as_ref(), frame.reader.version().as_ref()) {
+    if has_changed(frame.version.as_ref(), frame.reader.version().as_ref()) {
         return Err(Error::changing(None));
     }
     Ok(trailer)

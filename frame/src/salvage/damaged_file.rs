@@ -9,7 +9,7 @@ use memchr::memmem;
 use crate::check::chunk_files;
 use crate::chunk_file::{SPARSE_INDEX, sparse_folder};
 use crate::error::Error;
-use crate::file_version::FileVersion;
+use crate::file_version::{FileVersion, has_changed};
 use crate::header::fields::{FRAME_TYPE, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET};
@@ -121,7 +121,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
     /// Whether the file was not written since it was opened, as far as its version and its length tell, and the frame still
     /// begins with `prefix`.
     pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
-        if FileVersion::has_changed(self.version.as_ref(), self.reader.version().as_ref()) {
+        if has_changed(self.version.as_ref(), self.reader.version().as_ref()) {
             return Ok(false);
         }
         let now = self.reader.size().map_err(|error| Error::reading(error).at(self.path.as_deref()))?;

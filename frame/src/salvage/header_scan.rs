@@ -252,9 +252,7 @@ impl HeaderScan {
                 _ => true,
             };
         }
-        let first = self.places.partition_point(|&other| other < place);
-        let is_repeated = self.places.get(first + 1) == Some(&place);
-        is_repeated || self.sharing.contains(&entry.number)
+        is_repeated(&self.places, place) || self.sharing.contains(&entry.number)
     }
 
     /// The place of a chunk whose entry in the chunk index is wrong, if it can be inferred.

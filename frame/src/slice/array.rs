@@ -7,7 +7,7 @@ use std::path;
 use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
-use crate::file_version::FileVersion;
+use crate::file_version::{FileVersion, has_changed};
 use crate::header::frame::Frame;
 use crate::header::object_kind::ObjectKind;
 use crate::read::open::open_frame;
@@ -128,7 +128,7 @@ impl<R: ReadAt> Array<R> {
     // overwritten in its place by one of the same length.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
-        if FileVersion::has_changed(Some(version), self.version_now()?.as_ref()) {
+        if has_changed(Some(version), self.version_now()?.as_ref()) {
             return Err(Error::changing(None));
         }
         self.frame.check_unchanged()?;

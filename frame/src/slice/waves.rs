@@ -12,7 +12,7 @@ use crate::chunk::entry::{ChunkEntry, ChunkPlace, index_start};
 use crate::chunk::special_item::one_item;
 use crate::code::FindingCode;
 use crate::error::Error;
-use crate::file_version::StampHash;
+use crate::file_version::{StampHash, has_changed};
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::index::index_rules::about;
@@ -124,10 +124,7 @@ struct StoredChunk {
 impl StoredChunk {
     /// Fails if the chunk file was written since the first bytes of the chunk were read.
     fn check_version(&self, now: Option<StampHash>) -> Result<(), Error> {
-        match self.version.zip(now) {
-            Some((first, now)) if first != now => Err(Error::changing(None)),
-            _ => Ok(()),
-        }
+        if has_changed(self.version, now) { Err(Error::changing(None)) } else { Ok(()) }
     }
 }
 
