@@ -21,16 +21,16 @@ pub(super) fn valid_header(
     ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, first.room).is_ok())
 }
 
-/// Computes the stored size of a chunk without the sizes in its header: from the size of its data or, for a compressed
-/// chunk, from its table of blocks. Returns `None` if the flags or the table of blocks are damaged, or cannot be read.
-/// Each table that is read reduces `left` by its length. If `left` is too small for a table, the result is `None`.
-pub(super) fn stored_size<R: ReadAt>(
+/// Restores the sizes in the header of a chunk without looking at them: its stored size follows from the size of its data
+/// or, for a compressed chunk, from its table of blocks. Returns `None` if the flags or the table of blocks are damaged, or
+/// cannot be read. Each table that is read reduces `left` by its length. If `left` is too small for a table, the result is `None`.
+pub(super) fn with_restored_sizes<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
     first: &ChunkBytes,
     rules: &ChunkRules,
     left: &mut u64,
-) -> Option<u64> {
+) -> Option<ChunkHeader> {
     let mut bytes = first.bytes.clone();
     clear_lazy(&mut bytes);
     // The array determines all sizes but the stored size, for which any possible value will do here.
@@ -60,7 +60,7 @@ pub(super) fn stored_size<R: ReadAt>(
     let header = ChunkHeader::parse(&bytes)?;
     rules.check(&header, entry.nbytes, first.room).ok()?;
     check_stored_table(chunks, entry, &header, &bytes).ok()?.ok()?;
-    Some(size)
+    Some(header)
 }
 
 /// The length of the value of a constant chunk according to its header, if this length is possible in a frame with the

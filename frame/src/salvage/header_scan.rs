@@ -16,7 +16,7 @@ use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::read::blocks::CHUNK_START_LEN;
 use crate::read::chunks::Chunks;
-use crate::salvage::chunk_header::{stored_size, valid_header};
+use crate::salvage::chunk_header::{valid_header, with_restored_sizes};
 use crate::salvage::chunk_runs::each;
 use crate::salvage::inferred_places::{InferredPlaces, Method, StatedPlaces, is_repeated};
 use crate::salvage::survey::Survey;
@@ -116,7 +116,8 @@ impl ReadHeaders {
             if survey.header.is_sparse || read.first_uncompared.is_some() {
                 return Ok(());
             }
-            let size = stored_size(chunks, &entry, &first, rules, &mut left);
+            let restored = with_restored_sizes(chunks, &entry, &first, rules, &mut left);
+            let size = restored.map(|header| header.cbytes() as u64);
             if size.is_none() || size != header.map(|header| header.cbytes() as u64) {
                 let end = size.map(|size| place.saturating_add(size));
                 read.disagreements.push(Disagreement { number: entry.number, start: place, end });

@@ -10,7 +10,7 @@ use crate::header::frame::Frame;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::read::blocks::CHUNK_START_LEN;
 use crate::read::chunks::Chunks;
-use crate::salvage::chunk_header::{stored_size, valid_header};
+use crate::salvage::chunk_header::{valid_header, with_restored_sizes};
 use crate::salvage::chunk_runs::each;
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
@@ -176,9 +176,9 @@ fn whole_chunk_end<R: ReadAt>(
 ) -> Option<u64> {
     let ChunkPlace::Frame(start) = entry.place else { return None };
     let first = chunks.stored_bytes(entry, CHUNK_START_LEN).ok()?;
-    let size = valid_header(&first, entry.nbytes, rules)?.cbytes() as u64;
-    let is_whole = stored_size(chunks, entry, &first, rules, left) == Some(size);
-    is_whole.then(|| start.saturating_add(size))
+    let size = valid_header(&first, entry.nbytes, rules)?.cbytes();
+    let is_whole = with_restored_sizes(chunks, entry, &first, rules, left)?.cbytes() == size;
+    is_whole.then(|| start.saturating_add(size as u64))
 }
 
 /// Whether an offset occurs more than once in the sorted `offsets`.

@@ -15,7 +15,7 @@ use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::blocks::{CHUNK_START_LEN, check_stored_table};
 use crate::read::chunks::{ChunkBytes, Chunks};
-use crate::salvage::chunk_header::stored_size;
+use crate::salvage::chunk_header::with_restored_sizes;
 use crate::salvage::chunk_runs::{ChunkRun, each};
 use crate::salvage::damaged_file::DamagedFile;
 use crate::salvage::header_scan::HeaderScan;
@@ -197,14 +197,11 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
     /// if nothing can verify the result.
     fn cbytes(&mut self, first: &ChunkBytes) -> Option<usize> {
         let mut left = first.room;
-        let size = stored_size(self.chunks, self.entry, first, &self.scan.rules, &mut left)?;
-        let mut bytes = first.bytes.clone();
-        let cbytes = usize::try_from(size).ok()?;
-        HeaderSize::Cbytes.replace(&mut bytes, cbytes)?;
-        let header = ChunkHeader::parse(&bytes)?;
+        let header = with_restored_sizes(self.chunks, self.entry, first, &self.scan.rules, &mut left)?;
+        let cbytes = header.cbytes();
         // An uncompressed chunk cannot be verified by decompression. So its size is restored only if the chunk then
         // ends where the next chunk begins.
-        let is_verified = header.has_table() || header.is_uncompressed() && first.room == size;
+        let is_verified = header.has_table() || header.is_uncompressed() && first.room == cbytes as u64;
         is_verified.then_some(cbytes)
     }
 }

@@ -18,7 +18,7 @@ use crate::messagepack::marker::Marker;
 use crate::messagepack::value_rules::check_value;
 use crate::progress::Progress;
 use crate::read::blocks::CHUNK_START_LEN;
-use crate::salvage::chunk_header::stored_size;
+use crate::salvage::chunk_header::with_restored_sizes;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
@@ -196,8 +196,9 @@ fn leads_to_damaged_header<R: ReadAt>(frame: &Frame<&R>) -> bool {
         }
         if entry.is_stored() && !leads_to_header {
             let first = chunks.stored_bytes(&entry, CHUNK_START_LEN);
-            leads_to_header = first
-                .is_ok_and(|first| stored_size(&mut chunks, &entry, &first, &rules, &mut left).is_some());
+            leads_to_header = first.is_ok_and(|first| {
+                with_restored_sizes(&mut chunks, &entry, &first, &rules, &mut left).is_some()
+            });
         }
     }
     leads_to_header
