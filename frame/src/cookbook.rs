@@ -447,7 +447,7 @@
 //! use b2nd_frame::b2nd_serde::{Meta, from_slice, serialized_size, to_slice};
 //!
 //! let mut bytes = std::fs::read("tests/data/int32_3x5.b2nd")?;
-//! // The position does not change as long as nobody rewrites the file.
+//! // Changes in place keep this position; a rewrite can move it.
 //! let metalayer = Frame::parse(&bytes)?.array_metalayer().expect("an array").clone();
 //! let content = &mut bytes[metalayer.offset()..][..metalayer.bytes().len()];
 //!

@@ -162,7 +162,7 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Incomplete(needed))
     }
 
-    /// The error of a source of which only some byte ranges are known.
+    /// The error of a source that lacks these byte ranges.
     pub(crate) fn unknown(ranges: Vec<Range<u64>>) -> Self {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }

@@ -1,4 +1,4 @@
-//! A source of which only some byte ranges are known.
+//! A source that has only some byte ranges.
 
 use core::ops::Range;
 use std::collections::BTreeMap;

@@ -76,7 +76,7 @@ fn walk<R: ReadAt>(
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     let mut unchecked = None;
-    // Only data takes so long that other threads help.
+    // Only the check of data takes long enough for other threads to help.
     let threads = if depth >= CheckDepth::ChunkData { threads } else { 1 };
     let worker = || |chunk: ReadChunk| Ok(chunk.check_data());
     in_order(worker(), (1..threads).map(|_| worker()), |queue| -> Result<(), Error> {

@@ -166,8 +166,8 @@ impl<'p> Check<'p> {
         self
     }
 
-    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check as long as another process
-    /// may be writing the frame.
+    /// Checks the frame in a file, or in the directory of a sparse frame. If another process may be writing the frame,
+    /// the check is repeated, up to 20 times in all.
     ///
     /// # Errors
     ///

@@ -77,9 +77,9 @@ const MIN_HOLES: u64 = 1 << 16;
 /// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the
 /// lock of that file is held too. **C-Blosc2 and python-blosc2 lock only if they are asked to.** A program that changes
 /// the frame without that lock at the same time can damage it; a commit notices most such changes before it writes the
-/// header, and fails with [`Changing`](crate::ErrorKind::Changing). A new time of the last write is enough for this error.
-/// So where a server sets this time seconds after a write, as some network file systems do, a commit can fail although nobody
-/// else writes; then open the array again.
+/// header, and fails with [`Changing`](crate::ErrorKind::Changing). A new modification time is enough for this error.
+/// Some network file systems set this time seconds after a write, so a commit can fail although no other program
+/// writes. Then open the array again.
 ///
 /// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a
 /// contiguous frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for

@@ -56,7 +56,7 @@ impl Commit<'_> {
         let unwritable = |error| Error::io("write", self.path, error);
         let file = self.lock.file().try_clone().map_err(unwritable)?;
         self.remove_killed_commit()?;
-        // While this commit writes, the time of the last write does not tell whether another program writes too.
+        // While this commit writes, the modification time does not tell whether another program writes too.
         let written = self.state.follow(&file, || {
             let header = write(file.try_clone().map_err(unwritable)?)?;
             file.sync_all().map_err(unwritable)?;

@@ -471,7 +471,8 @@ struct RecordingReader<'f, R> {
 
 impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        // No file is so long. Such an offset comes from a damaged zip file, so the error is not one of the reader.
+        // No file has an offset above `i64::MAX`. It comes from a damaged zip file, so the error is not one of the
+        // reader.
         if i64::try_from(offset).is_err() {
             return Err(ErrorKind::InvalidInput.into());
         }

@@ -461,8 +461,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         }
     }
 
-    /// Returns `length` bytes of the frame from `start` on, all of which must be before the end of the chunks. They
-    /// come from the last read if that covers them.
+    /// Returns `length` bytes of the frame from `start` on. They must lie before the end of the chunks. They come from
+    /// the last read if that covers them.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());

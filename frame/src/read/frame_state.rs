@@ -41,7 +41,8 @@ pub(crate) struct FrameState {
 impl FrameState {
     /// The state of a frame, before anything else of it is read.
     pub(crate) fn of<R: ReadAt>(frame: &Frame<R>) -> Result<Self, Error> {
-        // Of a file that is written while its state is read, the version is too old.
+        // The version is read first. If the file is written meanwhile, the version is too old, and the change is
+        // noticed.
         let version = frame.reader.version();
         let header = frame.header();
         // The header of a frame without items can still count bytes of chunks.

@@ -28,8 +28,8 @@ const MAX_PIPELINES: usize = 16;
 
 /// The results of reading the headers of all chunks.
 pub(super) struct HeaderScan {
-    /// The numbers of chunks that share bytes with another chunk. The chunk index has a wrong entry for one of the two
-    /// chunks, but nothing shows for which.
+    /// The numbers of chunks that share bytes with another chunk. The entry of one of the two chunks is wrong, but it
+    /// is not known which.
     sharing: BTreeSet<u64>,
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.

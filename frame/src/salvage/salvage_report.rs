@@ -24,7 +24,7 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The number of lost chunks that are saved if the order of the chunks is [assumed](crate::Salvage::assume_order).
+    /// The number of lost chunks that a salvage with an [assumed order](crate::Salvage::assume_order) would save.
     pub saved_with_order: u64,
     /// The chunks in the new frame whose data may be wrong, in order. [`why`](ChunkRange::why) is one of these reasons:
     ///

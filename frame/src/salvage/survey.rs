@@ -299,7 +299,7 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// The intact chunk of a vlmetalayer.
 struct IntactChunk {
     bytes: Vec<u8>,
-    /// Whether it is the first of the possible contents, to which the index of vlmetalayers refers.
+    /// Whether it is the first possible content. The index of vlmetalayers refers to that one.
     is_first: bool,
     /// For each flag of its header that was cleared, the reason.
     cleared: Vec<&'static str>,
@@ -518,7 +518,7 @@ fn place<R: ReadAt>(
 }
 
 /// Finds the chunks in the order of the file. If several header lengths or type sizes are possible, uses the header
-/// length and the type size with which the most chunks are found.
+/// length and the type size that find the most chunks.
 fn in_order<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,

@@ -78,9 +78,8 @@ use crate::trailer::frame_trailer::Trailer;
 /// An array of another source, such as a memory map, notices changes as far as the source knows its
 /// [`version`](ReadAt::version).
 ///
-/// A program can change items in a way that does not show: in the moment after the array was opened, in a file system
-/// whose times of the last write are too coarse. On Windows, a file at the path with the same header, length and time does not
-/// show either.
+/// Two changes go unnoticed: one just after the array was opened, in a file system with coarse modification times; and,
+/// on Windows, a new file at the path with the same header, length and time.
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
@@ -124,7 +123,7 @@ impl<R: ReadAt> Array<R> {
     }
 
     /// Fails if the array has another version now, or once had.
-    // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
+    // The header tells nearly all changes of the file. The modification time tells those of a chunk that was
     // overwritten in its place by one of the same length.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };

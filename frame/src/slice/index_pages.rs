@@ -55,8 +55,8 @@ impl IndexPages {
         next_start(&self.chunk_starts, place)
     }
 
-    /// Loads the pages with the entries of these chunks, as many as fit in memory. Returns the byte ranges to read for
-    /// pages that are not in memory; if there are none, the pages are loaded. `first` has the first bytes of the index.
+    /// Loads the pages with the entries of these chunks, until they have `CACHE_LEN` bytes. Returns the byte ranges
+    /// that the caller must read first; if there are none, the pages are loaded. `first` holds the start of the index.
     pub(super) fn load(
         &mut self,
         array: &SharedArray,

@@ -27,9 +27,9 @@ use crate::source::BYTES_PER_ROUND_TRIP;
 /// whole if the blocks that the slice does not need have at most 512 KiB in all, and 64 KiB per chunk. Two ranges with a
 /// gap of at most 64 KiB between them are joined into one.
 ///
-/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of the
-/// index and starts of chunks for later slices and plans. So request the ranges of an object on a server only as long as
-/// its `ETag` is the same (`If-Match`), and after a change, open a new array.
+/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of
+/// the index and starts of chunks for later slices and plans. So send the object's `ETag` with each request
+/// (`If-Match`). If it has changed, open a new array.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -334,7 +334,7 @@ mod tests {
         // A short frame is one wave.
         let short = file(5, 100_000);
         assert_eq!(waves(&open(&short), 5..6).len(), 1);
-        // One chunk is read whole, and also two of them, but not a chunk of which 900000 bytes are needless.
+        // One chunk is read whole, and also two of them, but not a chunk with 900000 needless bytes.
         let long = file(10, 200_000);
         assert_eq!(waves(&open(&long), 5..6)[1..], [200_032]);
         assert_eq!(waves(&open(&long), 199_990..200_010)[1..], [400_064]);

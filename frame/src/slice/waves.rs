@@ -42,7 +42,8 @@ const BLOCK_WEIGHT: u64 = 64;
 pub(super) struct WaveLimits {
     /// The maximum number of bytes of a wave. A single range can be longer.
     pub(super) wave: u64,
-    /// The longest gap between two ranges that are read as one. So many needless bytes cost as much as a request.
+    /// The longest gap between two ranges that are read as one. This number of needless bytes costs as much as a
+    /// request.
     pub(super) gap: u64,
     /// The number of needless bytes that cost as much as a wave, so they are read if that saves a wave. If it is 0, no
     /// chunk is read whole before its header is known.
@@ -558,8 +559,7 @@ impl Waves {
         self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins planned ranges into requests: ranges that overlap, and ranges with a small gap, as long as all ranges and
-    /// gaps together fit in the wave.
+    /// Joins planned ranges into requests if they overlap, or if the gap is small and still fits in the wave.
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));

@@ -420,8 +420,8 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     println!("{failed:?} of 10 commits failed");
 }
 
-/// A program reads an array that it has opened before commits of another one. Unix keeps a replaced file as long as it
-/// is open.
+/// A program reads an array that it opened before the commits of another program. Unix keeps a replaced file until it
+/// is closed.
 #[test]
 fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
     for seed in 0..30 {

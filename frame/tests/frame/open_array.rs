@@ -67,7 +67,7 @@ fn copied(name: &str, folder: &Path) -> PathBuf {
     path
 }
 
-/// Sets the time of the last write to so many seconds ago. Without this, two writes could have the same time.
+/// Sets the modification time to this number of seconds ago. Without this, two writes could have the same time.
 fn written(path: &Path, ago: u64) {
     let time = SystemTime::now() - Duration::from_secs(ago);
     OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
