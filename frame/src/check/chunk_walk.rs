@@ -91,7 +91,7 @@ fn walk<R: ReadAt>(
                 entry => entry?,
             };
             let chunk = scan.take(&mut chunks, &entry)?;
-            // What is found about a chunk passes the queue, so that the order is that of the chunks.
+            // The findings about a chunk pass through the queue, so they are reported in the order of the chunks.
             if let Some(chunk) = chunk.filter(ReadChunk::has_more) {
                 while waiting + chunk.data.len() > MAX_WAITING
                     && let Some(checked) = queue.next()?
@@ -188,7 +188,7 @@ struct CheckedChunk {
     entry: ChunkEntry,
     findings: Vec<Finding>,
     skipped: Option<String>,
-    /// The number of its bytes that were in the queue.
+    /// The number of bytes of the chunk that were in the queue.
     nbytes: usize,
 }
 
@@ -229,8 +229,8 @@ struct ChunkScan {
     // The directory is listed once, so a file that does not exist needs no system call. An index can name a million
     // such files.
     listed: Option<Vec<u64>>,
-    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, only the files that it
-    /// could read.
+    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, the numbers of the files
+    /// that it could read.
     files: BTreeSet<u64>,
     /// Whether the next chunk would exceed the limit `left`. If so, the check of the chunks ends.
     is_over: bool,
@@ -468,7 +468,8 @@ impl ChunkScan {
     }
 }
 
-/// Reads the rest of a chunk, and the bytes after it that tell whether its end was lost; `false` if its file is missing.
+/// Reads the rest of a chunk, and the bytes after it that show whether its end was lost. Returns `false` if the chunk
+/// file is missing.
 fn read_rest<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

@@ -142,7 +142,8 @@ impl<'p> Check<'p> {
     }
 
     /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
-    /// time while a long chunk index is read. With several threads, some of these chunks may still be decompressed. The callback can stop the check with an error of the kind
+    /// time while a long chunk index is read. With several threads, the decompression of some of these chunks may not
+    /// be over yet. The callback can stop the check with an error of the kind
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```

@@ -255,7 +255,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// The errors of [`Frame::trailer`], and those of [`frame`](Self::frame) but for a missing key.
+    /// The errors of [`Frame::trailer`], and those of [`frame`](Self::frame), except the one for a missing key.
     ///
     /// ```
     /// use b2nd_frame::Store;

@@ -163,7 +163,8 @@ impl ZipMember {
         self.len
     }
 
-    /// The number of bytes of the member outside of the zip file. If it is not compressed, this is its length.
+    /// The number of bytes of the member after decompression. If the member is not compressed, this equals
+    /// [`len`](Self::len).
     ///
     /// ```
     /// use b2nd_frame::zip_members;
@@ -391,7 +392,7 @@ pub(crate) fn members_to_read(
             continue;
         }
         let content = match content(&reader, member.offset, member.len) {
-            // Read the other members too, to list the byte ranges of all.
+            // Go on with the other members, to list the missing byte ranges of all members.
             Err(error) if !error.ranges().is_empty() => {
                 lacking = lacking.into_iter().chain([error]).reduce(Error::and);
                 continue;

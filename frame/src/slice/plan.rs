@@ -286,7 +286,7 @@ mod tests {
                     [(1, 0, 0), (200, 8, 0), (200, 8, 16), (200, 0, 1 << 20), (5000, 100, 800)]
                 {
                     let limits = WaveLimits { wave, gap, spare };
-                    // The array knows its index and the starts of its chunks; a new array does not.
+                    // This array has kept its index and the starts of its chunks; a new array has not.
                     let new = Array::of_opened(Frame::read_at(&file, 0).unwrap()).unwrap();
                     for array in [&array, &new] {
                         let plan = array.whole().threads(1 + count % 2).plan_with(limits).unwrap();

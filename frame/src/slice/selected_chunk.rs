@@ -52,8 +52,9 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// How many blocks of the chunk the slice needs, and how many there are. Without a grid, only the chunk header says
-    /// where the blocks are; until then, the chunk counts as a single one, which is not needed unless all of it is.
+    /// The number of blocks of the chunk that the slice needs, and the number of all its blocks. Without a grid, the
+    /// blocks are not known before the chunk header is read. Here such a chunk counts as one block, which is needed if
+    /// the slice needs the whole chunk.
     pub(super) fn needed_blocks(&self) -> [u64; 2] {
         match self {
             Self::Grid(chunk) => [chunk.blocks(), chunk.whole().blocks()].map(|blocks| blocks.len() as u64),

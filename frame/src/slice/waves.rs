@@ -159,7 +159,7 @@ enum Purpose {
     /// All bytes of the frame after its header.
     Frame,
     Index,
-    /// The first bytes of a chunk, and its header if that was read before.
+    /// The first bytes of a chunk, and its header if the header was read before.
     Start(StoredChunk, Option<CheckedHeader>),
     Blocks(StoredChunk, CheckedHeader, Vec<StoredBlock>),
 }
@@ -272,7 +272,7 @@ impl Waves {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))
             }
-            // It was there before.
+            // The file was there when the first bytes of the chunk were read.
             _ => Error::changing(None),
         }
     }

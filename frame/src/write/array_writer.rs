@@ -59,7 +59,7 @@ pub struct ArrayWriter<W: Write> {
     params: CParams,
     /// A worker for each thread.
     workers: Vec<Worker>,
-    /// Buffers for compressed chunks, which tasks use again.
+    /// Buffers for compressed chunks, reused by later tasks.
     spare: Vec<Vec<u8>>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,

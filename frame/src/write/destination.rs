@@ -264,7 +264,7 @@ impl Seek for NewFrame {
 }
 
 /// Writes a new file that is not a frame, such as a picture of an array, in the same way: the file gets its name when
-/// it is complete, and replaces nothing.
+/// it is complete, and never replaces another file.
 pub fn write_new_file<E: From<Error>>(
     to: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,

@@ -143,7 +143,7 @@ impl FrameBuilder {
     /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
     /// chunk is.
     ///
-    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the
+    /// A parameter must be at most 127: python-blosc2 does not open a frame with a larger one. For `bytedelta`, the
     /// parameter 0 stands for the item size, so items of 128 bytes or more need another parameter.
     ///
     /// ```
