@@ -1,4 +1,4 @@
-//! Versions of files, which tell whether a file was changed, or another file has taken its path.
+//! Versions of files, to find out whether a file was changed or replaced.
 
 use core::num::NonZeroU64;
 use std::collections::hash_map::DefaultHasher;
@@ -35,7 +35,7 @@ const CLOCK: Duration = Duration::from_secs(2);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// For an object on a server, it consists of any bytes, such as those of the `ETag`:
+/// For an object on a server, any bytes can be the version, such as those of the `ETag`:
 ///
 /// ```
 /// use b2nd_frame::FileVersion;
@@ -71,8 +71,8 @@ pub(crate) fn has_changed<V: PartialEq>(before: Option<V>, now: Option<V>) -> bo
 }
 
 impl FileVersion {
-    /// Whether `chunk_file` can belong to a later commit than this index. That needs both: another index is now at the
-    /// path, and the chunk file was not modified long before `opened`.
+    /// Whether `chunk_file` can belong to a later commit than this index. It can if another index is now at the path,
+    /// and the chunk file was not modified long before `opened`.
     pub(crate) fn can_precede(&self, opened: SystemTime, chunk_file: &Metadata, index: &Path) -> bool {
         let is_recent = |modified: SystemTime| modified.checked_add(CLOCK).is_none_or(|time| time >= opened);
         let Kind::File(FileStamp { identity, .. }) = self.0 else { return false };

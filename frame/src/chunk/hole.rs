@@ -5,7 +5,7 @@
 //! commit writes a *record* that lists the holes. All bytes of a commit follow the old frame:
 //!
 //! ```text
-//! START               shows that a commit was killed, if the header does not include these bytes yet
+//! START               marks a commit; it was killed if the frame still ends before these bytes
 //! the new chunks
 //! MAGIC               the record, directly before the new index
 //!   previous          where the previous record ends, or u64::MAX

@@ -65,8 +65,8 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
     Some(header)
 }
 
-/// The length of the value of a constant chunk according to its header, if this length is possible in a frame with the
-/// type size 1, which also stands for items of more than 255 bytes.
+/// The length of the value of a constant chunk according to its header; `None` if it is impossible in a frame with the
+/// type size 1. This type size also stands for items of more than 255 bytes.
 fn value_len(first: &ChunkBytes) -> Option<usize> {
     let header = ChunkHeader::parse(&first.bytes)?;
     let len = header.cbytes().checked_sub(header.header_len())?;

@@ -72,7 +72,7 @@ struct ReadHeaders {
     pipelines: Vec<(Vec<Filter>, u64)>,
 }
 
-/// A chunk whose header does not tell where the chunk ends.
+/// A chunk whose end is not known from its header.
 struct Disagreement {
     number: u64,
     start: u64,
