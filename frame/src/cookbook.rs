@@ -147,10 +147,10 @@
 //! # A slice by HTTP
 //!
 //! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing itself. You request the
-//! ranges with any HTTP client, also an async one, and can request several ranges at a time. The ranges come in waves:
+//! ranges with any HTTP client, which can be async, and can request several ranges at a time. The ranges come in waves:
 //! the bytes of a wave determine the ranges of the next wave. For attributes, stores and zip files on a server, use
-//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a
-//! server](#the-first-bytes-from-a-server) shows what to do if the header of the frame is longer than 512 bytes.
+//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a server](#the-first-bytes-from-a-server) shows what to
+//! do if the header of the frame is longer than 512 bytes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {

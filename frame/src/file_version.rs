@@ -103,7 +103,7 @@ impl FileStamp {
     }
 }
 
-/// The hash of a [`FileStamp`]. It needs little memory, so a slice can keep one for each of its chunks.
+/// The hash of a [`FileStamp`]. A hash needs little memory, so a slice can keep a hash for each of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StampHash(NonZeroU64);
 

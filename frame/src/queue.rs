@@ -8,8 +8,8 @@ use std::thread;
 /// The maximum number of threads. More threads do not make the work faster, but they take more memory.
 pub(crate) const MAX_THREADS: usize = 256;
 
-/// The maximum number of tasks per thread whose results have not been taken. While one task of a thread runs, another
-/// one waits, so a thread that has finished a task finds the next one.
+/// The maximum number of tasks per thread whose results have not been taken. While one task of a thread runs, a second
+/// task waits, so a thread that has finished a task finds the next task.
 const TASKS_PER_THREAD: usize = 2;
 
 /// A queue of tasks `T`, whose results come in the order of the tasks.

@@ -44,7 +44,7 @@ pub(crate) fn overlaps<T: Copy + Ord, N: Copy>(
     })
 }
 
-/// The ranges in ascending order. Ranges that touch or overlap are one.
+/// The ranges in ascending order. Ranges that touch or overlap are joined.
 pub(crate) fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|range, before| {

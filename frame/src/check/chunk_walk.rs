@@ -367,8 +367,8 @@ impl ChunkScan {
         }
     }
 
-    /// Adds the findings that need all chunks: those about the total size, about shared bytes, about a chunk that does
-    /// not end where its last block ends, and about filters. Also records how many chunks were not compared.
+    /// Adds the findings that need all chunks: about the total size, shared bytes, chunks that do not end where their
+    /// last block ends, and filters. Also records how many chunks were not compared.
     fn finish<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,

@@ -59,7 +59,7 @@ pub(crate) struct HoleRecord {
 }
 
 impl HoleRecord {
-    /// Parses a whole record; `None` if these bytes are not a valid one.
+    /// Parses a whole record; `None` if these bytes are not a valid record.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let content = bytes.strip_prefix(MAGIC)?.strip_suffix(MAGIC)?;
         let (content, end) = content.split_at_checked(content.len().checked_sub(2 * NUMBER)?)?;

@@ -253,8 +253,8 @@ impl ArrayUpdate {
     /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
     /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
-    /// if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the file was changed
-    /// since the `ArrayUpdate` was opened. After an error, nothing is changed.
+    /// `Unsupported` if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the
+    /// file was changed since the `ArrayUpdate` was opened. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -492,7 +492,7 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// The items of a chunk of the new shape. `chunks` are those of the file, if they are needed.
+    /// The items of a chunk of the new shape. `chunks` are the chunks of the file, if they are needed.
     fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
         if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
             return Ok(items);
@@ -702,8 +702,8 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame,
-/// on which the highest number depends.
+/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
+/// The highest number depends on this size.
 fn is_too_high(file: u64, cbytes: u64) -> bool {
     i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

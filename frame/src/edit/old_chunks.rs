@@ -97,7 +97,7 @@ impl OldChunks {
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
         starts.sort_unstable();
         let hole = |&(start, len): &(u64, u64)| {
-            // In a damaged frame, a chunk can claim bytes of the next one.
+            // In a damaged frame, a chunk can claim bytes of the next chunk.
             let next = next_start(&starts, start).unwrap_or(u64::MAX);
             start..start.saturating_add(len).min(next)
         };

@@ -119,7 +119,7 @@ impl PendingChunks {
         Ok(())
     }
 
-    /// Adds other changed chunks, which replace those with the same numbers.
+    /// Adds other changed chunks, which replace chunks with the same numbers.
     pub(super) fn extend(&mut self, other: Self) {
         for (number, chunk) in other.chunks {
             self.put_again(number, chunk);

@@ -308,8 +308,8 @@ fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error>
 ///
 /// The function reads the directory of the zip file, which may have at most 16 MiB. Then it reads the start of each
 /// member, as [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of
-/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. Of two members
-/// that share bytes, at most one is read, usually the one that begins first.
+/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. If two members
+/// share bytes, at most one of them is read, usually the member that begins first.
 ///
 /// # Errors
 ///

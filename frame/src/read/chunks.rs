@@ -48,7 +48,7 @@ pub struct Chunks<'f, R> {
     announced: Range<u64>,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
-    /// Whether the frame is compared with the one at its path after an error.
+    /// Whether the frame is compared with the frame at its path after an error.
     is_compared: bool,
 }
 
@@ -484,8 +484,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
 
     /// Announces the first `length` bytes of a chunk, and of the chunks that follow it in the index, to a source with a
     /// delay. So such a source can request the headers of many chunks at the same time. It may keep the bytes only
-    /// until the next announcement, so if chunks are read in another order than that of the index, some bytes are
-    /// announced again.
+    /// until the next announcement, so if chunks are read in another order than in the index, some bytes are announced
+    /// again.
     fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
         if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
             return Ok(());

@@ -55,7 +55,7 @@ impl FrameState {
         Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish(), version })
     }
 
-    /// Whether the header and the version of a frame are those of this state. Index and trailer are not read.
+    /// Whether a frame has the header and the version of this state. Index and trailer are not read.
     pub(crate) fn has_version_of<R: ReadAt>(&self, frame: &Frame<R>) -> bool {
         self.header == frame.header_bytes() && self.version == frame.reader.version()
     }
@@ -71,7 +71,7 @@ impl FrameState {
         written
     }
 
-    /// Whether the header, the index and the trailer are those of another state, in whatever file.
+    /// Whether another state has the same header, index and trailer, whatever its file is.
     fn has_content_of(&self, other: &Self) -> bool {
         self.header == other.header && self.index_and_trailer == other.index_and_trailer
     }

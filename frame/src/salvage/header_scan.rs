@@ -232,7 +232,7 @@ impl HeaderScan {
     pub(super) fn is_sharing<R: ReadAt>(&mut self, chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
-            // This chunk and the later ones are not compared with other chunks; only their total size is limited.
+            // This chunk and all later chunks are not compared with other chunks; only their total size is limited.
             // Without a limit, many entries of a small file could lead to the same large chunk, which would be copied
             // each time. Undamaged chunks do not overlap, so their sizes add up to at most the number of bytes that the
             // frame has for chunks. The limit is twice this number. With a lower limit, one chunk with a damaged length

@@ -106,7 +106,7 @@ impl Notes {
         }
     }
 
-    /// Whether an item of the new frame may differ from that of the frame before the damage.
+    /// Whether an item of the new frame may differ from the item before the damage.
     pub(super) fn may_change_items(&self) -> bool {
         let is_given = |restored: &Restored| matches!(restored, Restored::Array(_));
         self.assumed_order.is_some()

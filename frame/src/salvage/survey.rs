@@ -152,8 +152,8 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
-    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
-    // counts as wrong, because it leads to the same chunk as the first.
+    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second
+    // entry counts as wrong, because it leads to the same chunk as the first.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| agreeing + nwrong < most) {
         let entry = entry.ok()?;

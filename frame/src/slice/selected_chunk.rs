@@ -62,8 +62,8 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// The blocks with items of the slice, each as the index with which [`block`](Self::block) finds it, and its number
-    /// in the chunk.
+    /// The blocks with items of the slice. For each block: its index for [`block`](Self::block), and its number in the
+    /// chunk.
     pub(super) fn blocks(&self, header: &ChunkHeader) -> impl Iterator<Item = (usize, usize)> + use<'_, 's> {
         let (grid, linear) = match self {
             Self::Grid(chunk) => (Some(chunk.blocks()), None),

@@ -99,7 +99,8 @@ impl SharedArray {
         Ok(Self::of_layout(frame.header(), layout, geometry, dtype, typesize))
     }
 
-    /// The array of a super-chunk: the one that its trailer describes, or else its items in one dimension.
+    /// The array of a super-chunk, as its trailer describes it. Without a description, it is the items in one
+    /// dimension.
     fn linear<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         let header = frame.header();
         if header.has_vlmetalayers && trailer.is_none() {

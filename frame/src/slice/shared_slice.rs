@@ -56,7 +56,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
             // Unlock the previous region first, so no thread holds a lock while it waits for another one.
             self.locked = None;
             let region = self.slice.regions.get(number)?;
-            // A lock is poisoned if a thread panicked while it held the lock. The region has only bytes, all of which
+            // A lock is poisoned if a thread panicked while it held the lock. The region has only bytes, and any bytes
             // are valid, so the lock is still usable.
             self.locked = Some((number, region.lock().unwrap_or_else(PoisonError::into_inner)));
         }

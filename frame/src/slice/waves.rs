@@ -140,7 +140,7 @@ struct OpenChunk {
 enum NextRead {
     /// The first bytes of the chunk. The number is the number of bytes to read.
     Start(usize),
-    /// The blocks of the chunk, which are not grouped yet. The bytes are the first ones of the chunk: the header, and the
+    /// The blocks of the chunk, which are not grouped yet. The bytes are the start of the chunk: the header, and the
     /// table of blocks if there is one.
     Blocks(Arc<[u8]>),
     Groups(VecDeque<Vec<StoredBlock>>),

@@ -200,7 +200,7 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
         written += 1;
     }
     println!("{written} arrays are the same bytes");
-    // One array of objects, and one with holes, are left out.
+    // An array of objects and an array with holes are left out.
     assert_eq!(written, 170 - 1 - 1 + 2 + 2 + 8);
 }
 

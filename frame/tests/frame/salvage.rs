@@ -641,7 +641,7 @@ fn compressed() -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The offsets of the chunks of a frame, all of which are stored.
+/// The offsets of the chunks of a frame. All chunks must be stored.
 fn starts(file: &[u8]) -> Vec<usize> {
     let frame = Frame::read_at(file, 0).unwrap();
     let start = |entry: b2nd_frame::ChunkEntry| match entry.place {
@@ -663,7 +663,7 @@ fn doubtful(report: &SalvageReport) -> BTreeSet<u64> {
     ranges.flat_map(|range| range.first..range.first + range.count).collect()
 }
 
-/// The entry of chunk 3 has become a special value. Its bytes follow those of chunk 2, which is damaged too.
+/// The entry of chunk 3 has become a special value. The bytes of chunk 3 follow chunk 2, which is damaged too.
 #[test]
 fn a_special_chunk_is_unverified_if_its_bytes_may_follow_a_damaged_chunk() {
     let folder = tempfile::tempdir().unwrap();
