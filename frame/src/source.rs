@@ -46,15 +46,15 @@ pub trait ReadAt {
     /// The version of the bytes; `None` if they never change, or their version is not known. An `Array` compares
     /// versions to notice a change of its file.
     ///
-    /// This method is called before the header of a frame is read, and after each slice. So that it takes no time, the
-    /// source of an object on a server can return the version of the last response, without a request.
+    /// This method is called before the header of a frame is read, and after each slice. The source of an object on a
+    /// server can return the version of the last response, so that this call needs no request.
     fn version(&self) -> Option<FileVersion> {
         None
     }
 
-    /// The number of bytes that this source could transfer in the time from a request to its first byte; 0, the
-    /// default, if there is no such delay, as for files. To save a round trip, a slice reads up to this number of
-    /// needless bytes, but at most 64 MiB.
+    /// The number of bytes that this source could transfer in the time from a request to its first byte; 0 if there is
+    /// no such delay, as for files. The default is 0. To save a round trip, a slice reads up to this number of needless
+    /// bytes, but at most 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {

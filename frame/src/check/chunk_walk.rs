@@ -220,7 +220,7 @@ struct ChunkScan {
     nbytes: u64,
     /// Chunks with other filters than the frame: their count, and the number and the filters of the first such chunk.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether no error was found in the index entries and in the byte ranges of the chunks.
+    /// Whether the place of every chunk is known: no error was found in the index entries and in the byte ranges.
     knows_all: bool,
     /// A limit: the check may still read this many bytes of the chunks in the frame. Chunk files are not counted.
     left: u64,

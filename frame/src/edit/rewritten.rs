@@ -118,8 +118,8 @@ impl Rewritten {
     }
 }
 
-/// Whether bytes of the frame belong to no chunk. If this build cannot decompress the chunk index, holes are not known,
-/// and all bytes are copied.
+/// Whether the frame has bytes that belong to no chunk. If this build cannot decompress the chunk index, holes are not
+/// known, and all bytes are copied.
 fn has_known_holes<R: ReadAt>(frame: &Frame<R>) -> Result<bool, Error> {
     match unowned_bytes(frame) {
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),

@@ -65,8 +65,8 @@ impl DamagedFile<'_, File> {
     }
 }
 
-/// The path that the file with the header should have, if a path is the directory of a sparse frame without this file:
-/// the directory has chunk files, but no `chunks.b2frame`.
+/// If `given` is the directory of a sparse frame without its header file, returns the path that this file should have.
+/// Such a directory has chunk files, but no `chunks.b2frame`.
 fn missing_header(given: &Path) -> Option<PathBuf> {
     let path = given.join(SPARSE_INDEX);
     let is_missing = given.is_dir() && path.symlink_metadata().is_err();

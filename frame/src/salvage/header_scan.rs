@@ -176,8 +176,8 @@ impl HeaderScan {
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
-        // The filters that most chunks have count as the usual filters, because the filters in the header may be
-        // damaged. In a tie, the filters in the header are preferred.
+        // The filters of most chunks count as the usual filters, because the filters in the header may be damaged. In a
+        // tie, the filters in the header are preferred.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = read.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters.clone());

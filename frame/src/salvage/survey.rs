@@ -50,8 +50,8 @@ pub(super) struct FrameParts {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is false, none of the entries needs to lead to a chunk header with the right
-/// sizes, but each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. If `needs_header` is false, no entry needs to lead to a chunk header with the right sizes.
+/// Instead, each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -301,7 +301,7 @@ struct IntactChunk {
     bytes: Vec<u8>,
     /// Whether it is the first possible content. The index of vlmetalayers refers to that one.
     is_first: bool,
-    /// For each flag of its header that was cleared, the reason.
+    /// The reason for each cleared flag of its header.
     cleared: Vec<&'static str>,
     /// Why its value could not be verified.
     doubt: Option<String>,
@@ -339,8 +339,8 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// Checks that the chunk of a vlmetalayer can be read. If the chunk may be undamaged, but its value cannot be
-/// decompressed, returns the reason: then nothing shows that the value is damaged, so its bytes are kept.
+/// Checks that the chunk of a vlmetalayer can be read. If the value cannot be decompressed, but nothing shows that the
+/// chunk is damaged, returns the reason. The bytes of such a chunk are kept.
 fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;

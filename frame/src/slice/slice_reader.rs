@@ -42,7 +42,7 @@ pub struct Slice<'a, R> {
 }
 
 impl<'a, R> Slice<'a, R> {
-    /// A slice with these subscripts. If they are `None`, it is the whole array.
+    /// A slice with these subscripts. If `subscripts` is `None`, the slice is the whole array.
     pub(crate) fn new(array: &'a Array<R>, subscripts: Option<Vec<Subscript>>) -> Self {
         Self { array, subscripts, steps: None, threads: 1, patience: None }
     }

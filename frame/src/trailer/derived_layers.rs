@@ -135,7 +135,7 @@ pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
         return Some("indexes");
     }
     let has_generated = |layer: &Vlmetalayer| {
-        // The text is not parsed: no other part of a schema has this key, except in the name of a column.
+        // The text is not parsed, because these bytes can otherwise occur only in the name of a column.
         layer.value().map_or(true, |schema| memmem::find(&schema, b"\"materialized_columns\"").is_some())
     };
     table.vlmetalayer("schema").is_some_and(has_generated).then_some("generated columns")

@@ -57,8 +57,8 @@ fn stale(path: &Path) -> Option<Vec<bool>> {
     )
 }
 
-/// Asserts that the indexes are stale, or removed if they cannot be read, that there are no results of queries, and
-/// that the frame has no other change but its header.
+/// Asserts that the indexes are stale, or removed if they cannot be read, and that there are no results of queries.
+/// Otherwise only the header of the frame may have changed.
 #[track_caller]
 fn is_outdated(path: &Path) {
     if cfg!(feature = "decompress") {

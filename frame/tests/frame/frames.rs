@@ -375,8 +375,7 @@ fn with_index_of_nan() -> Vec<u8> {
     file
 }
 
-/// `int32_3x5.b2nd` with one byte changed in the chunk header of its index. A compressed chunk whose codec has this
-/// number. Numbers from 160 on belong to users.
+/// A compressed chunk whose codec has this number. Numbers from 160 on belong to users.
 #[cfg(feature = "decompress")]
 pub(crate) fn chunk_with_codec(codec: u8) -> Vec<u8> {
     let mut chunk = chunk_with_a_table(1);
@@ -385,6 +384,7 @@ pub(crate) fn chunk_with_codec(codec: u8) -> Vec<u8> {
     chunk
 }
 
+/// `int32_3x5.b2nd` with one byte changed in the chunk header of its index.
 fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let index = index_start(&file);

@@ -568,7 +568,7 @@ fn chunks_with_wrong_entries_are_lost_if_several_chunks_may_be_theirs() {
         (vec![(1, offset(3)), (3, ZEROS), (2, far)], vec![2]),
         // The entry of chunk 1 became a special value, so either of two chunks of the file can be chunk 2.
         (vec![(1, ZEROS), (2, far)], vec![2]),
-        // No chunk without an entry is left for the second one.
+        // Here the index has three entries of stored chunks, but the file has four chunks.
         (vec![(1, ZEROS), (2, far), (0, offset(3))], vec![0, 2, 3]),
     ] {
         let (_, report) = saved(&with_entries(&entries), folder.path()).unwrap();
