@@ -35,8 +35,10 @@ impl Array {
 
     /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, if
     /// another file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). Each call
-    /// opens the file and reads the header. Call `refresh` after such an error. A program that watches an array for new
-    /// items calls `refresh` before each read. The cookbook has an example.
+    /// opens the file and reads the header.
+    ///
+    /// Call `refresh` after such an error. A program that watches an array for new items calls `refresh` before each
+    /// read. The cookbook has an example.
     ///
     /// # Errors
     ///

@@ -138,8 +138,8 @@ impl Error {
 
     /// The error for a failed read. [`at`](Self::at) can add the path of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        // A source can read from another source, and return its error. For example, a frame in the data of a store is
-        // read from the store.
+        // A source can read from another source and return its error, like the source of a frame in the data of a
+        // store.
         match reason.downcast::<Self>() {
             Ok(error)
                 if matches!(

@@ -53,8 +53,8 @@ pub trait ReadAt {
     }
 
     /// The number of bytes that this source could transfer in the time from a request to its first byte; 0 if there is
-    /// no such delay, as for files. The default is 0. To save a round trip, a slice reads up to this number of needless
-    /// bytes, but at most 64 MiB.
+    /// no such delay, as for files. The default is 0. To save a round trip, a slice reads at most about this number of
+    /// needless bytes, and never more than 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {

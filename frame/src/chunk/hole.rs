@@ -106,7 +106,7 @@ impl HoleRecord {
 }
 
 /// All recorded holes of a frame, in ascending order, with the records themselves. `ends` are the offsets at which a
-/// record may end, the most likely one first. Each record has the end of the previous record.
+/// record may end, the most likely one first. Each record has the offset at which the previous record ends.
 pub(crate) fn recorded_holes<E>(
     ends: impl Iterator<Item = u64>,
     mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,

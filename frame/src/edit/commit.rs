@@ -115,7 +115,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let (file, frame_len) = (self.lock.file(), self.frame.header().frame_len);
-        // Windows updates the modification time only at a sync.
+        // On Windows, the modification time is certain only after a sync.
         let removed = self.state.follow(file, || file.set_len(frame_len).and_then(|()| file.sync_all()));
         removed.map_err(|error| Error::io("write", self.path, error))
     }

@@ -67,7 +67,7 @@ pub(super) enum Container {
 }
 
 impl Container {
-    /// Opens the first of these files that exists in the store; `None` if none exists.
+    /// Opens the first of these files that the store has; `None` if it has none of them.
     pub(super) fn frame(
         &self,
         names: impl IntoIterator<Item = String>,

@@ -118,7 +118,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         (frame, &mut self.progress)
     }
 
-    /// Whether the file seems unchanged since it was opened: it has the same version and length, and the frame still
+    /// Whether the file seems unchanged since it was opened: its version and length are the same, and the frame still
     /// begins with `prefix`.
     pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
         if has_changed(self.version.as_ref(), self.reader.version().as_ref()) {

@@ -72,7 +72,7 @@ struct ReadHeaders {
     pipelines: Vec<(Vec<Filter>, u64)>,
 }
 
-/// A chunk whose end is not known from its header.
+/// A chunk whose header does not show reliably where the chunk ends.
 struct Disagreement {
     number: u64,
     start: u64,

@@ -76,8 +76,8 @@ use crate::trailer::frame_trailer::Trailer;
 /// fails, or has the new items of this chunk. It can mix bytes of both chunk files only if their lengths and
 /// modification times are equal.
 ///
-/// An array of another source, such as a memory map, notices a change only if the [`version`](ReadAt::version) of the
-/// source or the header changes.
+/// An array of another source, such as a memory map, notices changes only if the source has a
+/// [`version`](ReadAt::version).
 ///
 /// Two changes go unnoticed: one just after the array was opened, in a file system with coarse modification times; and,
 /// on Windows, a new file at the path with the same header, length and time.

@@ -24,7 +24,7 @@ use crate::source::BYTES_PER_ROUND_TRIP;
 /// ranges of a wave together have at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
 ///
 /// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
-/// whole if the blocks that the slice does not need have at most 512 KiB in all, and 64 KiB per chunk. Two ranges with a
+/// whole if the blocks that the slice does not need have at most 512 KiB, plus 64 KiB for each chunk. Two ranges with a
 /// gap of at most 64 KiB between them are joined into one.
 ///
 /// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of

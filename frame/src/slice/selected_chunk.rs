@@ -53,8 +53,8 @@ impl<'s> SelectedChunk<'s> {
     }
 
     /// The number of blocks of the chunk that the slice needs, and the number of all its blocks. Without a grid, the
-    /// blocks are not known before the chunk header is read. Here such a chunk counts as one block, which is needed if
-    /// the slice needs the whole chunk.
+    /// blocks are not known before the chunk header is read. So such a chunk counts as one block here, which is needed
+    /// if the slice needs the whole chunk.
     pub(super) fn needed_blocks(&self) -> [u64; 2] {
         match self {
             Self::Grid(chunk) => [chunk.blocks(), chunk.whole().blocks()].map(|blocks| blocks.len() as u64),

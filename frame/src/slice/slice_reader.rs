@@ -70,8 +70,8 @@ impl<'a, R> Slice<'a, R> {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
-    /// Takes the lock of a reader while bytes are read from the file, and waits for the lock up to `patience`. Only
-    /// frames of C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not
+    /// Takes the lock of a reader while bytes are read from the file, and waits for the lock for at most `patience`.
+    /// Only frames of C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not
     /// taken. It is released while the bytes are decompressed, so that no reader keeps writers away for long.
     ///
     /// A writer with the lock can write several times until its change is complete: for example, first a longer shape,
