@@ -27,8 +27,8 @@ use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dimensions, check_dtype, check_fixint, check_ndim};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
-// The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
-// 300 bytes, and moving them would cost more than reading the metalayer.
+// A `Meta` has 104 bytes: 64 for the three shapes, 15 for a dtype inline, and the other fields. With 16 dimensions
+// inline, a `Meta` would have some 300 bytes, and moving them would cost more than reading the metalayer.
 const INLINE: usize = 4;
 
 /// The dimensions of three shapes. In each shape, the elements after the last dimension are 0.

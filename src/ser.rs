@@ -631,7 +631,8 @@ struct VectorSerializer<'s, W> {
     ndim: u8,
 }
 
-/// The error for a vector of which `count` dimensions were counted. If `count` is above `ndim`, more may follow.
+/// The error for a vector of `count` dimensions instead of `ndim`. If `count` is above `ndim`, the count stopped there,
+/// and more may follow.
 #[cold]
 fn wrong_count_of_dimensions(count: usize, ndim: u8) -> Error {
     let detail = if count > usize::from(ndim) {

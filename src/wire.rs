@@ -153,7 +153,7 @@ impl ReadError for () {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'de> {
     rest: &'de [u8],
-    /// The length of the input, of which `rest` is the last part.
+    /// The length of the whole input; `rest` is its last part.
     input_len: usize,
 }
 

@@ -429,7 +429,7 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether byte 30 has flags that no program stores. C-Blosc2 ignores them.
+    /// Whether byte 30 has flags that no program sets. C-Blosc2 ignores them.
     #[doc(hidden)]
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {

@@ -1,10 +1,10 @@
 //! Finds pages of zeros that stand in the place of compressed bytes.
 //!
 //! A disk or a file system that loses data leaves zeros, in pages of 4096 bytes. Many decoders accept them. But a
-//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A stream
-//! of zstd can hold data as it is. In a stream of zlib, each match of 258 bytes can be two bits that are 0, so the zeros
-//! can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes as long as it finds no
-//! match, so after a megabyte of noise it can miss some thousand zeros.
+//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A
+//! stream of zstd can hold uncompressed data. In a stream of zlib, each match of 258 bytes can be two bits that are 0,
+//! so the zeros can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it
+//! finds no match, so after a megabyte of noise it can miss some thousand zeros.
 
 use core::iter;
 use core::ops::Range;

@@ -79,8 +79,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
     }
 
     /// Shows the next bytes as one value, with its type, its name and its text. If the length is 0, the row has no
-    /// bytes, and is a remark about the next bytes. If the bytes do not fit a line, the other bytes are in further
-    /// rows, without type, name and text.
+    /// bytes, and is a remark about the next bytes. If the bytes do not fit one line, the rest follows in further rows,
+    /// without type, name and text.
     ///
     /// # Errors
     ///

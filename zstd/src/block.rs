@@ -70,8 +70,8 @@ impl BlockWriter {
             }
             return;
         }
-        // A decoder sees nothing of this attempt, so it does not know the codes and tables. It still knows the earlier
-        // ones, but few blocks after an incompressible one could use them.
+        // The decoder never gets this attempt, so the encoder must forget its new codes and tables. It forgets the
+        // earlier ones too: the decoder still has them, but few blocks after an incompressible one could use them.
         output.truncate(start);
         self.forget();
         output.extend_from_slice(&header(RAW, bytes.len(), is_last));

@@ -44,11 +44,11 @@ impl Distribution {
         Self { log: 0, shares }
     }
 
-    /// The distribution with the lowest cost for these counts, of which at least two are positive.
+    /// The distribution with the lowest cost for these counts. At least two counts must be positive.
     pub(crate) fn fit(counts: &Counts, max_log: u32) -> Self {
         let total: u32 = counts.iter().sum();
         let used = counts.iter().filter(|&&count| count > 0).count();
-        // More states describe the counts more precisely, but a description of few symbols shall be short.
+        // More states describe the counts more precisely, but the description of few symbols must stay short.
         let precise = total.max(2).ilog2().saturating_sub(2);
         let log = precise.max(used.next_power_of_two().ilog2() + 1).clamp(MIN_LOG, max_log);
         let mut shares = [0; SYMBOLS];
@@ -154,7 +154,8 @@ struct SymbolStates {
     /// The index of its first state.
     first: u16,
     share: u16,
-    /// The number of bits of the smaller states that can follow this symbol. The larger states have one bit more.
+    /// The number of bits that are written if the next state is below `threshold`. From `threshold` on, one bit more is
+    /// written.
     bits: u16,
     /// The first of the larger states.
     threshold: u16,
@@ -225,7 +226,7 @@ impl<'t> State<'t> {
         Self { table, value: get(&table.states, first.into()) }
     }
 
-    /// Writes the bits with which a decoder leaves the state of this symbol for the current state.
+    /// Writes the bits that lead a decoder from the state of this symbol to the current state.
     #[inline]
     pub(crate) fn add(&mut self, symbol: u8, bits: &mut BitWriter<'_>) {
         let SymbolStates { first, share, bits: least, threshold } = get(&self.table.symbols, symbol.into());
@@ -235,7 +236,7 @@ impl<'t> State<'t> {
         self.value = get(&self.table.states, index.into());
     }
 
-    /// Writes the state itself, from which a decoder starts.
+    /// Writes the state itself; a decoder starts there.
     pub(crate) fn finish(self, bits: &mut BitWriter<'_>) {
         bits.add_lowest(self.value.into(), self.table.log);
     }

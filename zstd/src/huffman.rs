@@ -53,7 +53,7 @@ struct Code {
 }
 
 impl Codes {
-    /// The best codes for these counts, of which at least two are positive.
+    /// The best codes of at most `MAX_BITS` bits for these counts. At least two counts must be positive.
     pub(crate) fn new(counts: &ByteCounts) -> Self {
         let (bytes, lengths) = lengths(counts);
         let mut numbers = [0_u32; MAX_BITS as usize + 1];

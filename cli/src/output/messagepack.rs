@@ -33,7 +33,7 @@ const DEEPEST: usize = 50;
 /// Converts `MessagePack` to JSON text, and other bytes to a string of hexadecimal digits. The error is the reason why
 /// the text cannot be shown.
 ///
-/// A text longer than `longest` is not shown.
+/// Fails if the text would be longer than `longest` bytes.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));

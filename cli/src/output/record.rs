@@ -137,7 +137,7 @@ pub(crate) struct FieldChange {
 }
 
 impl FieldChange {
-    /// Those of the given fields that differ between two frames.
+    /// The given fields that differ between two frames.
     pub(crate) fn all<R, S>(
         before: &Frame<R>,
         after: &Frame<S>,

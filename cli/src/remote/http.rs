@@ -305,7 +305,7 @@ async fn truncated(answer: HttpResponse) -> HttpResponse {
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Of the body, only the text of the XML element `Code` is kept, and
+/// The error for an answer that is not a success. Only the text of the XML element `Code` is kept from the body, and
 /// only if the answer is from the server to which the request was addressed. After a redirect, another server could
 /// send any text.
 async fn refusal(answer: HttpResponse, is_from_origin: bool) -> HttpError {

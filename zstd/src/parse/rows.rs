@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 1 << 16;
 const LOW_BITS: u128 = u128::from_le_bytes([0x01; ROW]);
 const HIGH_BITS: u128 = u128::from_le_bytes([0x80; ROW]);
 
-/// Of a gap that is longer than this, because of a long match, only positions at its start and its end are added.
+/// If a long match leaves a gap longer than this, only the positions at its start and end are added.
 const LONG_GAP: usize = 384;
 const GAP_START: usize = 96;
 const GAP_END: usize = 32;
@@ -123,7 +123,8 @@ fn better(input: &[u8], at: usize, end: usize, candidate: usize, best: Match) ->
     if candidate >= at || at - candidate > WINDOW {
         return best;
     }
-    // A longer match has the same last bytes as the best one so far, and one more.
+    // A longer match also agrees with the input at the end of `best` and in the byte after it, so these four bytes are
+    // compared first.
     let tail = (best.length - TOO_SHORT) as usize;
     if load32(input, candidate + tail) != load32(input, at + tail) {
         return best;
