@@ -581,7 +581,7 @@ impl Visitor<'_> for FieldName {
         f.write_str("the name of a field")
     }
 
-    /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write it.
+    /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write the position.
     fn visit_u64<E: de::Error>(self, position: u64) -> Result<Option<Entry>, E> {
         let Some(index) = position.checked_sub(1) else { return Ok(None) };
         let entry = usize::try_from(index).ok().and_then(|index| Layout::B2nd.entries().get(index));

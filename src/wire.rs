@@ -210,7 +210,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Reads a whole dimension vector. The flag tells whether one of its integers is negative.
+    /// Reads a whole dimension vector. The flag is true if one of its integers is negative.
     #[inline(always)]
     pub(crate) fn vector<T: FixedInt, E: ReadError>(
         &mut self,
@@ -272,8 +272,8 @@ impl<'de> Reader<'de> {
     }
 
     /// The error for a value that is not at the position: another value is there, or only a part of `needed` bytes.
-    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. A fixint can have any marker that is
-    /// a fixint; 0 is one of them.
+    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. For a fixint, `marker` is 0, which
+    /// stands for all fixints.
     #[cold]
     fn no_value(&self, marker: u8, ndim: u8, needed: usize) -> Error {
         match *self.rest {

@@ -201,7 +201,8 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     is_constant.then_some(if is_zero { &[] } else { value })
 }
 
-/// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or as it is.
+/// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or
+/// uncompressed.
 fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()

@@ -64,8 +64,9 @@ pub struct Decompressor {
 /// # Ok::<(), b2nd_chunk::Error>(())
 /// ```
 ///
-/// The blocks of the chunk follow one another in the data. A block of an N-dimensional array is not a row of it, and can
-/// be padded: to read items, use `Array` of `b2nd-frame`, or place the blocks by the `geometry` of `b2nd-serde`.
+/// The blocks of the chunk follow one another in the data. A block of an N-dimensional array is not a row of the array,
+/// and can be padded: to read items, use `Array` of `b2nd-frame`, or place the blocks by the `geometry` of
+/// `b2nd-serde`.
 ///
 /// # Errors
 ///

@@ -168,7 +168,7 @@ impl SpecialValue {
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
 ///
-/// // The first 32 bytes of a chunk tell all its sizes.
+/// // The first 32 bytes of a chunk contain all its sizes.
 /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x10\0\0\0\x3a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
 /// // The chunk has 58 bytes. Decompressed, it has 32 bytes: 8 items of 4 bytes.

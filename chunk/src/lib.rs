@@ -84,10 +84,10 @@
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory for the data, or its limit (`decompress_to_vec`). A
-//! `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for some tables of the codecs.
-//! A `Compressor` keeps memory for four blocks too, and for an encoder: for zstd at most 8 MiB at the levels 1 to 6, and
-//! 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
+//! No input makes this crate panic. The caller provides the memory for the data, or a limit for it
+//! (`decompress_to_vec`). A `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for
+//! some tables of the codecs. A `Compressor` keeps memory for four blocks too, and for an encoder: for zstd at most 8
+//! MiB at the levels 1 to 6, and 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -151,8 +151,8 @@ pub use params::CParams;
 pub use rules::CheckedHeader;
 pub use split_mode::SplitMode;
 
-/// Names that only `b2nd-frame` uses, which reads chunks in parts, and repairs them. They can change in any release. For the
-/// same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
+/// Names for `b2nd-frame` only, because it reads chunks in parts and repairs them. They can change in any release. For
+/// the same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};

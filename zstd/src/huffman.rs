@@ -79,7 +79,7 @@ impl Codes {
         Self { codes, longest }
     }
 
-    /// The length of the code of bytes that occur this often, in bytes. `None` if one of them has no code.
+    /// The length in bytes of the stream for bytes with these counts. `None` if one of the bytes has no code.
     pub(crate) fn length(&self, counts: &ByteCounts) -> Option<usize> {
         let mut bits = 0;
         for (code, &count) in self.codes.iter().zip(counts).filter(|(_, count)| **count > 0) {

@@ -1,4 +1,4 @@
-//! What each level does.
+//! The strategy of each level.
 
 use core::ops::RangeInclusive;
 

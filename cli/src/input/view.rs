@@ -43,7 +43,7 @@ pub(crate) struct View<'s> {
 }
 
 impl<'s> View<'s> {
-    /// A view of a frame of which only the header was read.
+    /// A view of a frame, after only its header was read.
     pub(crate) fn new<R>(
         location: Location<'s>,
         frame: &'s Frame<R>,

@@ -41,8 +41,8 @@ pub(crate) struct Visit<'p> {
     pub(crate) threads: usize,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
-    /// Count the bytes that belong to no chunk too, unless that takes more than [`MOST_HEADERS`] reads, or reads of an
-    /// object.
+    /// Also count the bytes that belong to no chunk, if this takes at most [`MOST_HEADERS`] reads, and the frame is not
+    /// in an object store.
     pub(crate) unowned: bool,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
@@ -163,8 +163,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if
-    /// it is wanted. What is damaged is missing in the view.
+    /// Counts the chunks and the bytes that belong to no chunk, and reads the trailer, each only if requested. Damaged
+    /// parts are missing in the view.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,

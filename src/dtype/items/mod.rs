@@ -173,8 +173,8 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// The errors of [`write_item`](Self::write_item). It is also an error if the number of values is not the number of
-    /// items that fill the bytes, whether the iterator says so or only gives another number of values than it says.
+    /// The errors of [`write_item`](Self::write_item). It is also an error if the values do not fill the bytes exactly,
+    /// or if the iterator gives another number of values than its `len`.
     ///
     /// ```
     /// use b2nd_serde::Dtype;

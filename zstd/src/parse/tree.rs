@@ -1,4 +1,4 @@
-//! A match finder with binary trees, which finds a longest match for each distance that is worth it.
+//! A match finder with binary trees. It finds several matches at a position: with longer distances, only longer ones.
 //!
 //! For each hash there is a tree of the positions with this hash, ordered by the bytes that follow them. Each new
 //! position becomes the root of its tree. The search for its place passes by the positions with the most similar bytes.
@@ -20,7 +20,7 @@ const MAX_SHORT_DISTANCE: usize = 1 << 14;
 const SMALLER: usize = 0;
 const LARGER: usize = 1;
 
-/// The positions of each hash, as trees. No position is 0: the number stands for an empty tree.
+/// The positions of each hash, as trees. No position is 0, because 0 stands for an empty tree.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
     log: u32,
@@ -39,7 +39,7 @@ impl Trees {
             table.clear();
             table.resize(length, 0);
         }
-        // What is left of the last input is not reached from a root.
+        // Subtrees that are left from the last input cannot be reached from a root.
         self.children.resize(length.min(WINDOW).next_power_of_two(), [0; 2]);
     }
 

@@ -91,7 +91,7 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     }
 }
 
-/// The error of the output. The conversion of the crate csv loses its kind, by which a closed pipe is known.
+/// The error of the output, with its kind, which shows a closed pipe. The conversion of the crate csv loses the kind.
 fn into_io(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -99,7 +99,7 @@ fn into_io(error: csv::Error) -> io::Error {
     }
 }
 
-/// Adds the names of the columns of an item: those of fields in fields, and of the items of subarrays, have dots.
+/// Adds the names of the columns of an item. Parts of a nested field, subarray or complex number have names with dots.
 fn add_columns(dtype: &Dtype, name: &str, names: &mut Vec<String>) {
     let within = |part: &str| if name.is_empty() { part.into() } else { format!("{name}.{part}") };
     match dtype.kind() {

@@ -210,7 +210,8 @@ impl Stats {
 
 /// Collects statistics of one kind of items, piece by piece.
 trait Collector {
-    /// Takes the items of a piece. Each counts `times` times. `ranges` are those of the piece, and of the subarrays.
+    /// Takes the items of a piece. Each item counts `times` times. `ranges` are the ranges of the piece and of the
+    /// subarrays.
     fn take(&mut self, ranges: &[Range<u64>], bytes: &[u8], times: u64);
 
     fn finish(self) -> Stats;
@@ -462,7 +463,7 @@ struct Values<'d> {
 
 impl<'d> Values<'d> {
     fn new(dtype: &'d Dtype, most: usize) -> Self {
-        // Two floats are rarely equal, and two different ones can be the same number.
+        // Floats are not counted: they are rarely equal, and different bytes can be the same number.
         let has_values = !matches!(dtype.kind(), Kind::Float | Kind::Complex);
         Self { dtype, most, counts: has_values.then(HashMap::new) }
     }
