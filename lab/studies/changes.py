@@ -40,7 +40,7 @@ def padded(array):
 
 
 def of_python(path):
-    """An array in a file as python-blosc2 reads it: shape, items in hexadecimal, dtype, chunks and blocks; None if it does not."""
+    """An array in a file as python-blosc2 reads it: shape, items in hexadecimal, dtype, chunks and blocks; None if it cannot."""
     try:
         array = blosc2.open(str(path), mode="r")
         if not isinstance(array, blosc2.NDArray):
@@ -131,7 +131,7 @@ class Array:
         return file
 
 
-# What a command does to an array: whether the new content is right.
+# For each effect of a command: whether the new content of an array is right.
 def is_same(array, new):
     return new[:2] == array.old[:2] and (new.dtype == array.old.dtype or array.missing_dtype())
 
@@ -187,7 +187,7 @@ def changes(source):
         for name, (words, new, is_right) in COMMANDS.items():
             if 0 in (array.record["shape"] or [0]) and name in ("set --shape", "convert --append"):
                 continue
-            # The vlmetalayer that is removed is the one that the command before has set.
+            # This command removes the vlmetalayer that the command before it has set.
             if name != "set --remove-vlmeta":
                 array.reset()
             before = files_of(array.path)
@@ -217,7 +217,7 @@ def judge(array, name, path, is_right, before):
         return f"{reader} reads chunks {new.chunks} and blocks {new.blocks}"
     more = collections.Counter(reported([path], "--data")[0]) - array.findings
     if not any(last(*new[:2])):
-        # These warn of zeros at the end, which could be real data.
+        # These two codes warn of zeros at the end, which could be real data.
         more = {finding: count for finding, count in more.items() if finding[1] not in ("no-data", "never-written")}
     if more:
         return f"check finds {dict(more)}"

@@ -18,7 +18,7 @@ const launch = (...more) => {
 };
 
 let browser, server, base;
-/** What the server got: the method and the range of each request. */
+/** The method and the range of each request that the server has received. */
 let requests = [];
 
 before(async () => {
@@ -154,7 +154,7 @@ test("an array of red, green and blue is drawn as an image, as wide as it is", (
         await page.getByText("y 0 to 40, x 0 to 60: every item").waitFor();
         assert.ok((await colours(page, 100, "image")) >= 100);
         assert.ok((await redness(page)) > 0.05);
-        // The slider is that of the two images; the colours have none.
+        // The slider selects one of the two images; there is none for the colours.
         assert.equal(await page.getByRole("slider").count(), 1);
         await page.getByText("1700000000123456789").waitFor();
         await page.getByText('[18446744073709551615,-9223372036854775808,9007199254740991,{"__proto__":1.5}]').waitFor();

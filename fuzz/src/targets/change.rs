@@ -322,7 +322,7 @@ impl Model {
             assert!(others.iter().any(|layer| has(layer, expected)), "another vlmetalayer: {expected:?}");
         }
         let mut now = errors(path, CheckDepth::ChunkData).expect("an opened frame");
-        // Which errors a damaged chunk has, and whether it has any, also depends on what is around it in the file.
+        // The errors of a damaged chunk also depend on the bytes around it in the file.
         now.retain(|code| !code.starts_with("chunk-"));
         assert!(now.is_subset(&self.errors), "{now:?} after a commit, before {:?}", self.errors);
     }
