@@ -43,7 +43,7 @@ impl<'de> Metalayer<'de> {
         let error = match reader.rest() {
             [MARKED_7, ..] => return Ok(Layout::B2nd),
             [MARKED_5, ..] => return Ok(Layout::Caterva),
-            // The entries that both layouts have are those of `Caterva`.
+            // Both layouts begin with the entries of `Caterva`.
             [MARKED_6, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
                 Ok(Self { after, .. }) => match after.rest().first().copied() {
                     Some(STR32) => return Ok(Layout::B2ndSix),

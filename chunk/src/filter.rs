@@ -24,8 +24,8 @@ macro_rules! filters {
             /// The number of the filter; 0 means no filter.
             pub id: u8,
             /// A parameter of the filter: for `trunc_prec` the number of bits that are kept, for `shuffle` an item size
-            /// (0 means that of the chunk), for `bytedelta` the item size. `bitshuffle` and `delta` ignore their
-            /// parameters, as in C-Blosc2.
+            /// (0 means the item size of the chunk), for `bytedelta` the item size. `bitshuffle` and `delta` ignore
+            /// their parameters, as in C-Blosc2.
             pub meta: u8,
         }
 

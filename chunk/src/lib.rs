@@ -79,8 +79,8 @@
 //! # What is compressed
 //!
 //! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. The levels are those
-//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, zstd chunks have about the
-//! size of those of C-Blosc2. LZ4HC and dictionaries can be read, but not written.
+//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, chunks of zstd are about
+//! as large as with C-Blosc2. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!

@@ -27,9 +27,9 @@ impl ChunkHeader {
     /// where no encoder leaves them. `block` has the stored bytes of the block, and decompresses to `length` bytes. `at`
     /// is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
     ///
-    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Streams of
-    /// 4 MiB of data (zlib), 512 KiB (LZ4) or more are not searched either, nor those of a codec that
-    /// [`Decompressor`](crate#what-is-decompressed) does not support.
+    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Long
+    /// streams are not searched either, from 4 MiB of data on for zlib and from 512 KiB on for LZ4, nor streams of a
+    /// codec that [`Decompressor`](crate#what-is-decompressed) does not support.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;

@@ -73,7 +73,7 @@ def change(folder, kind, contiguous):
     path, copy = new("copied_as_another_dtype")
     say({"run": ["rewrite", path, copy, "--dtype", "<i8"]})
     yield copy, "absent"
-    # When python-blosc2 extends an array, it leaves the files of the index as they are, and writes further ones.
+    # When python-blosc2 extends an array, it does not change the files of the index, but writes further files.
     path, _ = new("another_shape_and_back")
     say({"run": ["set", path, "--shape", str(COUNT - 1)]})
     say({"run": ["set", path, "--shape", str(COUNT)]})

@@ -188,8 +188,8 @@ fn from_slice_names_another_version_in_its_error() {
         let fault = fault.unwrap();
         assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
     }
-    // A metalayer of another version is read if its bytes have the layout of version 0. But nobody knows what its
-    // numbers mean.
+    // A metalayer of another version is read if its bytes have the layout of version 0. But the meaning of its numbers
+    // is not known.
     let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
     assert_eq!(meta.version(), 1);
     // A metalayer with only three entries has no version, so its error does not name one.

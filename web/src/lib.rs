@@ -7,7 +7,7 @@
 #![deny(unsafe_code)]
 
 mod dtype;
-// The JSON of attributes is that of `b2nd info --json`.
+// Attributes have the same JSON as in `b2nd info --json`.
 #[path = "../../cli/src/output/messagepack.rs"]
 mod messagepack;
 mod text;

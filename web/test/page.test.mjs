@@ -218,7 +218,7 @@ function rows(bytes, columns, size, item) {
 
 test("the table prints floats of 32 bits, datetimes and structs as NumPy does", () =>
     withPage(async (page) => {
-        /** The cells, and the bytes of the last dimensions at the middle of the others. */
+        /** The cells, and the bytes of the last dimensions at the middle of the other dimensions. */
         const shown = async (name, size, axes) => {
             await choose(page, `geometry/${name}.b2nd`);
             await page.getByRole("heading", { name }).waitFor();

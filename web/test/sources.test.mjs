@@ -1,4 +1,4 @@
-// Files, stores and servers, and the bytes that are read of them.
+// Files, stores and servers, and the bytes that are read from them.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { openAsBlob } from "node:fs";

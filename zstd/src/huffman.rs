@@ -93,7 +93,8 @@ impl Codes {
 
     /// Writes the description of the codes: the weight of each byte. `None` if the format cannot describe them.
     pub(crate) fn write(&self, output: &mut Vec<u8>) -> Option<()> {
-        // A shorter code has a larger weight. The weight of the last byte that has a code follows from the others.
+        // A shorter code has a larger weight. The weight of the last byte that has a code follows from the other
+        // weights.
         let last = self.codes.iter().rposition(|code| code.length > 0)?;
         let weights =
             self.codes.map(|code| if code.length == 0 { 0 } else { self.longest + 1 - code.length });

@@ -14,7 +14,7 @@ const RLE: u8 = 1;
 const COMPRESSED: u8 = 2;
 const REPEAT: u8 = 3;
 
-/// A table that the decoder knows.
+/// A table that the decoder has.
 #[derive(Debug)]
 struct KnownTable {
     distribution: Distribution,
@@ -54,7 +54,7 @@ impl Coded {
 /// Writes sequences, and keeps the tables for the next block.
 #[derive(Debug, Default)]
 pub(crate) struct SequencesWriter {
-    /// The tables that the decoder knows from earlier blocks.
+    /// The tables that the decoder has from earlier blocks.
     literals: Option<KnownTable>,
     offsets: Option<KnownTable>,
     lengths: Option<KnownTable>,

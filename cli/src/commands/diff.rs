@@ -320,7 +320,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// The metalayers of the frame, without that of the array, and then all vlmetalayers.
+    /// The metalayers of the frame, without the array's own metalayer, and then all vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());

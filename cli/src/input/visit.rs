@@ -228,7 +228,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Opens a frame, and checks its header, or more of it if there is a depth.
+    /// Opens a frame, and checks it to the requested depth. Without a depth, only its header is checked.
     fn read_file(self, path: &Path) -> Result<(Frame, Report), Problem> {
         let Some(depth) = self.depth else {
             let frame = Frame::open(path)?;

@@ -242,7 +242,8 @@ impl ReadAt for Object {
 
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         self.with_windows(|windows| {
-            // The bytes of the last announcement are no longer needed, and make room for those of this one.
+            // The bytes of the last announcement are no longer needed, and make room for the bytes of this
+            // announcement.
             windows.ahead.clear();
             let is_known = |range: &Range<u64>| {
                 let known = [&self.head, &windows.last];

@@ -239,7 +239,7 @@ fn whole(shape: &[i64]) -> Vec<Range<u64>> {
 
 /// The positions in C order of all items of a region, or `None` for those outside the shape.
 fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
-    // The other dimensions can have any length.
+    // An empty region ends here, because its other dimensions can have any length.
     if region.iter().any(Range::is_empty) {
         return Vec::new();
     }

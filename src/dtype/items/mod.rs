@@ -65,7 +65,7 @@
 //!   as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
 //!   integer can be read as a float, or an `f64` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
-//!   too: empty lists, overlapping fields and fields without bytes can lead to so many values.
+//!   too: empty lists, overlapping fields and fields without bytes can have any number of values.
 //!
 //! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
 //! the dtype once. Items of fixed types are read and written without an allocation.

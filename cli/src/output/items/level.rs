@@ -143,7 +143,7 @@ fn fraction(level: Level, min: Level, max: Level) -> f64 {
             (number - min) as f64 / (max - min) as f64
         }
         (Level::Float(number), Level::Float(min), Level::Float(max)) => {
-            // The difference of two finite numbers can be infinite, that of their halves cannot.
+            // The difference of two finite numbers can be infinite, but the difference of their halves cannot.
             let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
             (number * scale - min * scale) / (max * scale - min * scale)
         }
