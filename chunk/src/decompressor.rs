@@ -357,8 +357,8 @@ fn fill(chunk: &Chunk<'_>, from: usize, data: &mut [u8]) {
     if let [byte] = value {
         return data.fill(*byte);
     }
-    // Writes the value once, from the byte at which this part begins, and then copies what is written, twice as much
-    // each time.
+    // Writes the value once, from the byte at which this part begins. Then copies the bytes written so far, again and
+    // again, so each copy is twice as long as the last one.
     let phase = from.checked_rem(value.len()).unwrap_or_default();
     let (before, after) = value.split_at(phase);
     for (byte, value) in data.iter_mut().zip(after.iter().chain(before)) {

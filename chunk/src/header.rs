@@ -49,7 +49,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 const HAS_DICTIONARY: u8 = 0x01;
 
 /// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
-/// It cannot decompress a whole chunk of a file that has this flag.
+/// If a chunk in a file has this flag, C-Blosc2 cannot decompress it as a whole.
 const IS_LAZY: u8 = 0x08;
 
 /// In byte 31: the data is measurements of the codec, not compressed data.

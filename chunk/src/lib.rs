@@ -7,7 +7,7 @@
 //! # #[cfg(feature = "decompress")] {
 //! use b2nd_chunk::decompress_to_vec;
 //!
-//! // A chunk of two items of 4 bytes, which are not compressed. It may have at most 1 MiB of data.
+//! // A chunk of two items of 4 bytes, which are not compressed. At most 1 MiB of data is accepted.
 //! let chunk = b"\x05\x01\x07\x04\x08\0\0\0\x08\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\x2a\0\0\0";
 //! let data = decompress_to_vec(chunk, 1 << 20)?;
 //! let items: Vec<u32> = data.chunks_exact(4).map(|item| u32::from_le_bytes(item.try_into().unwrap())).collect();

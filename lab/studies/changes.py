@@ -78,7 +78,7 @@ def files_of(path):
 
 
 class Array:
-    """A copy of an array, and what is known of it."""
+    """A copy of an array, with its record, its findings and its old content."""
 
     def __init__(self, source, folder):
         self.source, self.folder = source, folder

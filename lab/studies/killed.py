@@ -47,7 +47,7 @@ BAD = [ZEROS, OTHER, ERROR]
 
 
 def values(shape):
-    """Items for an array. None is 0, so the items that a resize adds can be recognized."""
+    """Items for an array. No item is 0, so the items that a resize adds can be recognized."""
     return np.arange(1, np.prod(shape) + 1, dtype="<i4").reshape(shape)
 
 

@@ -395,7 +395,7 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
         self.metalayer.layout.entry(self.next)
     }
 
-    /// Passes the value of an entry to a serde seed, and returns what the seed makes of it.
+    /// Passes the value of an entry to a serde seed, and returns the result of the seed.
     // Inlined, so the compiler knows `entry`, and removes the match.
     #[inline(always)]
     fn deserialize<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {

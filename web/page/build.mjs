@@ -22,7 +22,7 @@ const { outputFiles, metafile } = await build({
 });
 const output = (ending) => outputFiles.find(({ path }) => path.endsWith(ending)).text;
 
-/** What a package says of its licence, and the texts that its folder has. */
+/** The licence that a package states, and the licence texts in its folder. */
 function notice(name, version, licence, folder) {
     const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file) && statSync(join(folder, file)).isFile());
     const texts = files.map((file) => readFileSync(join(folder, file), "utf8").trim());

@@ -1,4 +1,4 @@
-// What is read of an array: a part of it with one or two dimensions, in steps if it is large.
+// The part of an array that is read. It has one or two dimensions, and is read in steps if it is large.
 import { type B2ndArray, type Items, type Layout, type SliceOptions, type Subscript } from "../js/index.js";
 
 /** For each dimension, as in h5web: an axis, an index, or `null` for the dimension of the colours of an image. */
@@ -30,7 +30,7 @@ const MOST_IN_LINE = 1 << 17;
 export const CHEAP = 1 << 26;
 const DEAR = 2 ** 32;
 
-/** Not a time. */
+/** The number for NaT (not a time). */
 const NAT = -(2n ** 63n);
 
 /** The usual length of a block in bytes, for arrays whose blocks are not known. */

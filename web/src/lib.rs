@@ -255,8 +255,8 @@ pub struct Reading {
 
 #[wasm_bindgen]
 impl Reading {
-    /// The items of the next piece, in C order: numbers in the byte order of this machine, float16 as float32, all else
-    /// as stored. `undefined` after the last piece.
+    /// The items of the next piece, in C order: numbers in the byte order of this machine, float16 as float32, all
+    /// other items as stored. `undefined` after the last piece.
     pub fn next_piece(&mut self) -> Result<Option<Vec<u8>>, String> {
         if self.plan.is_none() {
             let Some(piece) = self.pieces.next() else { return Ok(None) };

@@ -85,7 +85,7 @@ async function table(page) {
     return page.locator(".cells tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)));
 }
 
-/** How many pixels of the picture have each colour, as a number of red, green, blue and opacity from the lowest byte on. */
+/** The number of pixels of each colour in the picture. A colour is a number: red is its lowest byte, then green, blue, opacity. */
 async function histogram(page) {
     const png = await page.locator(".canvas canvas").screenshot();
     return new Map(await page.evaluate(async (bytes) => {

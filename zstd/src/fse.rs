@@ -125,7 +125,7 @@ impl Distribution {
     }
 }
 
-/// Writes how many zeros follow a zero, and skips them. Each two bits count up to three zeros.
+/// Writes how many zeros follow a zero, and skips them. Each number of two bits counts up to three zeros.
 fn write_zeros(bits: &mut BitWriter<'_>, shares: &mut core::slice::Iter<'_, i16>) {
     let mut zeros = shares.as_slice().iter().take_while(|share| **share == 0).count();
     if let Some(last) = zeros.checked_sub(1) {

@@ -20,7 +20,7 @@ pub(crate) enum ShownValues {
     All,
 }
 
-/// A visited frame: what was read of it, and what to show.
+/// A visited frame: the parts that were read, and what to show of them.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,

@@ -55,7 +55,7 @@ pub(crate) struct Visit<'p> {
 /// The most chunk headers that are read for the number of bytes that belong to no chunk.
 const MOST_HEADERS: u64 = 4096;
 
-/// What was read of a frame besides its header; `None` where it was not needed, or is damaged.
+/// The parts of a frame that were read besides its header; `None` for a part that was not needed or is damaged.
 #[derive(Default)]
 struct More {
     trailer: Option<Trailer>,
@@ -341,7 +341,7 @@ impl Visit<'_> {
     }
 }
 
-/// What was read of a frame; `None` if it is damaged. An error only if a writer is changing the frame.
+/// The part of a frame that was read; `None` if it is damaged. An error only if a writer is changing the frame.
 fn unless_changing<T>(read: Result<T, Error>) -> Result<Option<T>, Problem> {
     match read {
         Err(error) if error.kind() == ErrorKind::Changing => Err(error.into()),

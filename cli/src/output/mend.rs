@@ -16,7 +16,7 @@ use crate::text::{count, short};
 pub(crate) enum Mend {
     /// A command. The end of the line can be a shell comment.
     Command(String),
-    /// What the user can do if no command mends the frame.
+    /// Advice for the user, if no command mends the frame.
     Advice(String),
 }
 

@@ -204,7 +204,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     }
 }
 
-/// The most bytes of the items of a model, and of one of its chunks.
+/// The maximum number of bytes of the items of a model, and of each chunk.
 const MOST: i64 = 1 << 15;
 
 /// The most items of an append, and of an array after a resize.

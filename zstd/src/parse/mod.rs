@@ -61,7 +61,7 @@ impl Parsers {
     }
 }
 
-/// What a parser reads.
+/// The input of a parser.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'i> {
     /// The bytes before, in and after the block.

@@ -17,11 +17,11 @@ use crate::sequence::{MIN_MATCH, Recent, Sequence};
 /// How thoroughly to search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// How many earlier positions a search looks at.
+    /// The largest number of earlier positions that a search looks at.
     pub(crate) depth: u32,
     /// A match of this length is taken without a comparison.
     pub(crate) enough: u32,
-    /// Whether to refine the two estimates of costs for the first block by a trial each. Each other block uses the
+    /// Whether each of the two estimates of costs for the first block is refined by a trial. Each other block uses the
     /// costs of the block before.
     pub(crate) is_thorough: bool,
 }
