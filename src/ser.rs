@@ -298,7 +298,7 @@ impl<'a> Serializer<'a> {
 }
 
 /// A [`Serializer`] as a type of its own, for [`measured`].
-// With a type of its own, `to_vec` does not share the code that serializes a value with `to_slice`. Shared code would
+// This type gives `to_vec` its own copy of the code that serializes a type. Code that it shared with `to_slice` would
 // be inlined into neither.
 struct MeasuringSerializer<'s, 'a>(&'s mut Serializer<'a>);
 
@@ -349,7 +349,7 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s> {
     writer: Writer<'s>,
-    /// Increased by the length of the metalayer when it is complete.
+    /// The number of bytes that the serializer has written. The length of the metalayer is added when it is complete.
     written: &'s mut usize,
     must_fit: bool,
     /// The layout whose entries the value gives.

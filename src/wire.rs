@@ -482,8 +482,8 @@ struct TextPieces<'w, 's> {
 
 impl Write for TextPieces<'_, '_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // Each piece is checked before it is written. At the end, the text could not be checked, because pieces that do
-        // not fit the buffer are dropped.
+        // Each piece is checked before it is written. The whole text cannot be checked at the end, because pieces that
+        // do not fit the buffer are dropped.
         if let Err(fault) = TextFault::check_piece(self.writer.position - self.start, piece.as_bytes()) {
             self.fault.get_or_insert(fault);
             return Err(fmt::Error);

@@ -62,7 +62,7 @@ impl Compressor {
 
     /// Compresses data to a chunk, and replaces the content of `chunk` with it.
     ///
-    /// If all items are equal, the chunk holds their value only once, or not at all if it is 0. Data that does not get
+    /// If all items are equal, the chunk holds only one of them, or none if they are zeros. Data that does not get
     /// shorter, or has fewer than 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than
     /// its data.
     ///

@@ -245,8 +245,8 @@ impl Decompressor {
         Ok(Shared { header, codec, dictionary })
     }
 
-    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0, with which
-    /// the filter delta combined this block. It is `None` for block 0 itself, and if blocks are independent.
+    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0; the filter
+    /// delta combined this block with it. It is `None` for block 0 itself, and if blocks are independent.
     fn block(
         &mut self,
         shared: Shared<'_>,

@@ -19,7 +19,7 @@ const PAGE_LEN: usize = 4096;
 const ZLIB_PAGE_DATA: usize = PAGE_LEN * 8 / 2 * 258;
 
 /// In a stream of LZ4 for less data than this, no encoder misses a page of zeros. The encoder that skips fastest, LZ4HC
-/// at levels 1 and 2 (LZ4 1.10), skips 1 byte for each 512 without a match, which is 1024 bytes here.
+/// at levels 1 and 2 (LZ4 1.10), skips 1 byte more after each 512 bytes without a match, so at most 1024 bytes here.
 const LZ4_NOISE: usize = 1 << 19;
 
 impl ChunkHeader {

@@ -89,7 +89,7 @@ class Array:
         if self.record["nbytes"] is None or self.record["nbytes"] > MOST:
             return
         self.findings = collections.Counter(reported([self.path], "--data")[0])
-        # python-blosc2 reads other bytes each time if they were never written.
+        # Items that were never written differ each time python-blosc2 reads them.
         is_written = all(chunk.get("kind") != "uninitialized" for chunk in b2nd("chunks", "--json", self.path))
         self.readers = ["python", "command"] if is_written else ["command"]
         for reader in self.readers:

@@ -26,7 +26,7 @@ ROUNDS = 3 if IS_QUICK else 100
 WRITERS = 4
 WIDTH = 8
 
-# The number in the first row. Items without any data are a warning of `b2nd check`.
+# The number in the first row. It is not 0, because `b2nd check` warns of an array without any data.
 FIRST = 1 << 40
 
 # A program that reads, or appends rows, with python-blosc2 until its standard input ends.

@@ -57,7 +57,7 @@ function value(layout: Layout, view: DataView, at: number): Value {
         case "void":
             return bytes();
         case "bytes":
-            // A character for each byte, as no encoding is known.
+            // A character for each byte, because the encoding is not known.
             return String.fromCharCode(...bytes()).replace(/\0+$/, "");
     }
     const little = !layout.bigEndian;

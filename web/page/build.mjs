@@ -55,7 +55,7 @@ function rustNotices() {
     return within.map(({ name, version, license, manifest_path }) => notice(name, version, license, dirname(manifest_path)));
 }
 
-/** The packages of each text, as many packages have the same one. */
+/** The packages of each licence text, because many packages have the same text. */
 const titles = new Map();
 for (const { title, texts } of [...npmNotices(), ...rustNotices()]) {
     for (const text of texts.length ? texts : [""]) titles.set(text, [...(titles.get(text) ?? []), title]);

@@ -60,7 +60,7 @@ pub(crate) fn load64(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// The number of equal bytes from two positions on, where the second run ends before `end`.
+/// The number of equal bytes from two positions on. The bytes from the second position on end at `end`.
 #[inline]
 pub(crate) fn common_length(bytes: &[u8], first: usize, second: usize, end: usize) -> usize {
     let (Some(first), Some(second)) = (bytes.get(first..), bytes.get(second..end)) else { return 0 };

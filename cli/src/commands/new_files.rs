@@ -153,7 +153,7 @@ impl NewFiles {
         Ok(all)
     }
 
-    /// Makes the new file for one input, which the user has named, or which was found in a folder.
+    /// Makes the new file for one input, which the user has named or which was found in a folder.
     fn make_target(&self, maker: &impl Maker, target: Found, into: &Path) -> Batch {
         let target = match target {
             Ok(target) => target,

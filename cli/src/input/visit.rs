@@ -52,7 +52,7 @@ pub(crate) struct Visit<'p> {
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
-/// The most chunk headers that are read for the number of bytes that belong to no chunk.
+/// The maximum number of chunk headers to read when bytes that belong to no chunk are counted.
 const MOST_HEADERS: u64 = 4096;
 
 /// The parts of a frame that were read besides its header; `None` for a part that was not needed or is damaged.

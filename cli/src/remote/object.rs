@@ -124,7 +124,7 @@ impl Object {
         Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
-    /// Reads byte ranges, as few requests as [`merge`] finds, in parallel.
+    /// Reads byte ranges. [`merge`] joins near ranges, and the requests run in parallel.
     pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
         let requests = merge(ranges);
         let answers = self.request_all(&requests)?;
@@ -136,7 +136,7 @@ impl Object {
             let number = requests.partition_point(before).checked_sub(1)?;
             let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
             let bytes = answers.get(number)?;
-            // An answer can end early, because the chunk file does.
+            // An answer can be short, because a chunk file can end within the range.
             bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
         };
         Ok(ranges.iter().map(|range| cut(range).unwrap_or_default().to_vec()).collect())

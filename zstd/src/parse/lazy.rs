@@ -82,7 +82,7 @@ impl LazyParser {
     }
 }
 
-/// The value of a match: four for each byte, less the bits of the distance.
+/// The value of a match: four for each byte, minus the bits of the distance.
 #[inline]
 fn value(Match { length, distance }: Match, recent: Recent) -> u32 {
     let bits = if recent.0.contains(&distance) { 0 } else { distance.max(1).ilog2() };

@@ -16,7 +16,7 @@ pub(crate) struct CsvWriter<'w, W: Write> {
     length: usize,
     /// The number of items in the current row so far.
     written: usize,
-    /// Whether cells are shown on a terminal, which control characters would control.
+    /// Whether the output is a terminal, so that control characters must be replaced.
     is_terminal: bool,
 }
 
@@ -91,7 +91,8 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     }
 }
 
-/// The error of the output, with its kind, which shows a closed pipe. The conversion of the crate csv loses the kind.
+/// The error of the output, with its kind, because the kind shows a closed pipe. The conversion of the crate csv loses
+/// the kind.
 fn into_io(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

@@ -37,7 +37,7 @@ impl Level {
             Kind::Complex => read(dtype, items, |(real, imaginary): (f64, f64)| {
                 let magnitude = real.hypot(imaginary);
                 let is_finite = real.is_finite() && imaginary.is_finite();
-                // The magnitude of finite parts can be larger than the largest float.
+                // The magnitude of a complex number with finite parts can exceed the largest float.
                 let magnitude = if is_finite { magnitude.min(f64::MAX) } else { magnitude };
                 Some(Self::Float(magnitude)).filter(|_| !magnitude.is_nan())
             }),
@@ -119,7 +119,7 @@ impl LevelRange {
     }
 
     /// The place of each item in the range, as one of 256 equal parts. Infinite numbers are in the first or last part.
-    /// If all numbers are equal, they are in the first. `None` for NaN and `NaT`.
+    /// If all numbers are equal, they are in the first part. `None` for NaN and `NaT`.
     pub(crate) fn parts<'i>(&'i self, items: &'i [u8]) -> impl Iterator<Item = Option<u8>> + 'i {
         let [min, max] = match &self.ends {
             Some(ends) => ends.each_ref().map(|(level, _)| *level),
@@ -135,7 +135,7 @@ impl LevelRange {
     }
 }
 
-/// The place of a number between two others: from 0 to 1.
+/// The place of a number between `min` and `max`, from 0 to 1.
 #[expect(clippy::cast_precision_loss, reason = "only the differences are rounded")]
 fn fraction(level: Level, min: Level, max: Level) -> f64 {
     match (level, min, max) {

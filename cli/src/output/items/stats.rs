@@ -356,7 +356,7 @@ impl Moments {
         self.squares += other.squares;
         for (mean, other_mean) in self.mean.iter_mut().zip(other.mean) {
             let distance = other_mean - *mean;
-            // The distance of two finite numbers can be infinite, their mean cannot.
+            // The distance of two finite numbers can be infinite, but not their mean.
             *mean = if distance.is_finite() {
                 *mean + distance * share
             } else {
@@ -397,7 +397,7 @@ impl Batch {
         let mean = [0, 1].map(|part: usize| {
             let distances: f64 = self.parts.iter().map(|parts| parts[part] - first[part]).sum();
             let mean = first[part] + distances / length;
-            // The sum of the distances can be infinite, the mean cannot.
+            // The sum of the distances can be infinite, but not the mean.
             let sum_of_parts = || self.parts.iter().map(|parts| parts[part] / length).sum();
             if mean.is_finite() { mean } else { sum_of_parts() }
         });
