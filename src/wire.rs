@@ -376,7 +376,7 @@ impl<'s> Writer<'s> {
         self.position += length;
     }
 
-    /// Advances by `length`, and returns the bytes of the buffer over which it advanced; `None` if they do not all fit.
+    /// Advances by `length`, and returns these bytes of the buffer; `None` if they do not all fit.
     #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;

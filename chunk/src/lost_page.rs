@@ -24,8 +24,8 @@ const LZ4_NOISE: usize = 1 << 19;
 
 impl ChunkHeader {
     /// The offset in a block of the first page that was probably lost: 4096 zeros in the compressed bytes of a stream,
-    /// where no encoder leaves them. `block` has the stored bytes of the block, and decompresses to `length` bytes. `at`
-    /// is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
+    /// where no encoder writes them. `block` has the stored bytes of the block, and decompresses to `length` bytes.
+    /// `at` is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
     ///
     /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Long
     /// streams are not searched either, from 4 MiB of data on for zlib and from 512 KiB on for LZ4, nor streams of a

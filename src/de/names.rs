@@ -38,8 +38,8 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     Ok(false)
 }
 
-/// Checks that the well-known names are in the order of their entries, and that enough other names are between them for
-/// the entries between them.
+/// Checks that the well-known names are in the order of their entries, and that between two of them there are enough
+/// other names for the entries that are missing there.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);

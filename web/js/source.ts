@@ -3,7 +3,7 @@
 /** What can be opened: a file that a user chose, bytes in memory, or the address of a file on a server. */
 export type Openable = Blob | Uint8Array | ArrayBuffer | string | URL;
 
-/** An error with the code that the command `b2nd` has for it, and the byte of the frame, if there is one. */
+/** An error with the code that the command `b2nd` prints for it, and the offset in the frame, if known. */
 export class B2ndError extends Error {
     override name = "B2ndError";
     constructor(

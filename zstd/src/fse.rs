@@ -6,7 +6,7 @@ use crate::bits::BitWriter;
 use crate::bytes::{get, set};
 use crate::cost::{BIT, log2};
 
-/// The number of symbols of the largest alphabet, the codes of match lengths, rounded up.
+/// The size of the largest alphabet, the 53 codes of match lengths, rounded up.
 pub(crate) const SYMBOLS: usize = 64;
 /// The largest number of states: the format allows `Accuracy_Log` 9 at most.
 const MAX_STATES: usize = 512;

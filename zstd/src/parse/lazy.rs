@@ -45,7 +45,7 @@ impl LazyParser {
         }
     }
 
-    /// The best match among `found` and the matches at the next positions, after its start.
+    /// The start of the best match, and this match. It is `found`, or a match at one of the next positions.
     fn look_ahead(
         &mut self,
         source: &Source<'_>,

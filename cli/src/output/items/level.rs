@@ -53,7 +53,7 @@ impl Level {
     }
 }
 
-/// The range of the numbers in a slice, and how many items have no place in it.
+/// The range of the numbers in a slice, and the number of items without a place in it.
 pub(crate) struct LevelRange {
     dtype: Dtype,
     /// The smallest and the largest finite number, each with the bytes of its item; `None` if there is none.
