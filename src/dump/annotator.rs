@@ -95,8 +95,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.value_with_fault(length, kind, field, value, None)
     }
 
-    /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is on a second line
-    /// below them. The dump can continue after this row.
+    /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is shown on a second
+    /// line below the bytes. The dump can continue after this row.
     ///
     /// # Errors
     ///

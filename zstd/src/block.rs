@@ -18,7 +18,7 @@ const HEADER: usize = 3;
 /// The largest block (`Block_Maximum_Size`).
 pub(crate) const MAX_BLOCK: usize = 1 << 17;
 
-/// Writes blocks, and keeps what a decoder knows from the blocks before: distances, Huffman codes and tables.
+/// Writes blocks, and keeps what a decoder has from earlier blocks: distances, Huffman codes and tables.
 #[derive(Debug, Default)]
 pub(crate) struct BlockWriter {
     /// The distances of the last matches.

@@ -23,7 +23,7 @@ use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::text::hex;
 
-/// The maximum length in bytes of the JSON text of one of several values. A longer text is not shown.
+/// The maximum length in bytes of a value's JSON text if several values are shown. A longer text is not shown.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// The maximum depth of arrays and maps. Many JSON readers, such as `serde_json`, read at most 128 levels, and a map

@@ -36,7 +36,7 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer, or those of a packed tensor. An entry is null if there is neither.
+/// Writes the entries of a metalayer or of a packed tensor. An entry is null if there is neither.
 fn write_meta<M: SerializeMap>(
     map: &mut M,
     meta: Option<&Meta>,
