@@ -19,9 +19,10 @@ use crate::terminal::{Outcome, complain, remark};
 
 /// Print the items of an array
 ///
-/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown; if
-/// one item has, only the ends of its lists. For a slice, only the blocks that it touches are read, unless a chunk has
-/// a dictionary or the delta filter. A super-chunk without a shape is an array of one dimension.
+/// Items are printed in the layout of NumPy. If they have more than 1000 values, only the edges are read and shown. If
+/// a single item has more than 1000 values, only the ends of its lists are shown. For a slice, only the blocks that it
+/// touches are read, unless a chunk has a dictionary or the delta filter. A super-chunk without a shape is an array of
+/// one dimension.
 #[derive(Args)]
 #[expect(clippy::struct_excessive_bools, reason = "one field per option")]
 #[command(after_help = "Examples:

@@ -50,7 +50,7 @@ pub(crate) struct Diff {
     /// Compare the items, too
     #[arg(long)]
     data: bool,
-    /// The largest difference at which two numbers are the same; bools are never near each other [default: 0]
+    /// The largest difference at which two numbers count as equal; bools are compared exactly [default: 0]
     #[arg(long, value_name = "NUMBER", requires = "data", value_parser = tolerance)]
     #[arg(value_hint = ValueHint::Other)]
     tolerance: Option<f64>,

@@ -40,8 +40,8 @@ pub(crate) struct Info {
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, value_hint = ValueHint::Other)]
     #[expect(clippy::option_option, reason = "the type of clap for an option with an optional value")]
     meta: Option<Option<String>>,
-    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, and how many are
-    /// NaN, infinite and zero
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite items, and the numbers
+    /// of NaN, infinite and zero items
     ///
     /// The index of the first NaN is shown too. Of dates and texts, the range or the lengths are shown.
     #[arg(long)]

@@ -42,8 +42,8 @@ pub(super) struct Options {
     /// Show the ratio, codec and level, and read the chunk index to show how many of the chunks are stored
     #[arg(short, long, conflicts_with_all = ["scan", "summary"])]
     pub(super) long: bool,
-    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite ones, and how many are
-    /// NaN, infinite and zero
+    /// Read all items, and show the minimum, maximum, mean and standard deviation of the finite items, and the numbers
+    /// of NaN, infinite and zero items
     #[arg(long, conflicts_with_all = ["summary", "print0"])]
     pub(super) stats: bool,
     /// Show sizes as exact numbers of bytes, as --json does

@@ -17,11 +17,11 @@ use crate::waiting::{Wait, while_changing};
 /// Change the shape, dtype or vlmetalayers of an array in place
 ///
 /// Its data is not touched. The new shape must need the same chunks as the old one: none is added or removed. If the
-/// array grows, the new items are those in the padding of its last chunks: usually zeros, but the fill value if the
-/// array was made with one, or old items if the array was larger before. The new dtype must have the same item size,
-/// and a type string of the same length, such as <i4 and <f4. If
-/// python-blosc2 has indexed the array, the indexes become stale; its `rebuild_index` builds them again. The shape and
-/// dtype of a column of a table with indexes or generated columns are not changed.
+/// array grows, the new items are read from the padding of its last chunks. The padding is usually zeros, but the fill
+/// value if the array was made with one, or old items if the array was larger before. The new dtype must have the same
+/// item size, and a type string of the same length, such as <i4 and <f4. If python-blosc2 has indexed the array, the
+/// indexes become stale; its `rebuild_index` builds them again. The shape and dtype of a column of a table with indexes
+/// or generated columns are not changed.
 ///
 /// Vlmetalayers are named values of any length: the attributes of the array. Their numbers are int64, uint64 or
 /// float64, as in the JSON: 1 is an integer, and 1.0 the nearest float64. An integer of more than 64 bits is refused.

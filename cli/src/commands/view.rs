@@ -36,11 +36,11 @@ const LEAST_PIXELS: u64 = 8;
 ///
 /// The smallest number is dark blue, the largest yellow; NaN has no color. Below the picture are the slice that it
 /// shows, and the range of the numbers in this slice. A picture shows two dimensions, the last ones that are longer
-/// than 1; of each other dimension it shows the middle, unless --slice says more. Numbers along a single dimension are
-/// shown as a line. A complex number counts by its magnitude.
+/// than 1. It is taken from the middle of each other dimension, unless --slice chooses another place. Numbers along a
+/// single dimension are shown as a line. A complex number counts by its magnitude.
 ///
 /// In the terminal, every item is a pixel if there is room. Otherwise only every second, third … item is read and
-/// shown, as the steps in the slice tell. Without colors, pixels are characters from . to @.
+/// shown, and the slice below the picture has this step. Without colors, pixels are characters from . to @.
 #[derive(Args)]
 #[command(after_help = "Examples:
   b2nd view array.b2nd

@@ -84,7 +84,7 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
     let command = format!("b2nd salvage {from} {}", quoted(&to));
     let report = match result {
         Ok(Some(report)) => report,
-        Ok(None) => return Some(Mend::Command(format!("{command}  # --dry-run tells what is lost"))),
+        Ok(None) => return Some(Mend::Command(format!("{command}  # --dry-run shows what is lost"))),
         Err(error) => {
             let command = match error.kind() {
                 // With `--assume-order`, the positions of the chunks in the array depend on sizes in the header, such

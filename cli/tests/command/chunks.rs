@@ -249,7 +249,7 @@ fn a_damaged_chunk_is_found_with_its_header() {
     assert_eq!(
         text(&output.stdout),
         "a.b2nd: error: chunk-header: byte 229 of the frame: chunk 1 has 1073741888 bytes, but at most 192 are left \
-         for it\na.b2nd: to mend it: b2nd salvage a.b2nd a.salvaged.b2nd  # --dry-run tells what is lost\n"
+         for it\na.b2nd: to mend it: b2nd salvage a.b2nd a.salvaged.b2nd  # --dry-run shows what is lost\n"
     );
     let object = objects(&run(folder.path(), &["check", "--chunks", "--json", "a.b2nd"])).remove(0);
     assert_eq!((&object["findings"][0]["chunk"], object.get("unchecked")), (&1.into(), None));

@@ -361,7 +361,7 @@ fn a_damaged_frame_inside_a_file_gets_a_command_that_runs() {
         let mut commands =
             text(&output.stdout).lines().filter_map(|line| line.split_once("to mend it: b2nd "));
         let (_, command) = commands.next().unwrap_or_else(|| panic!("{}", screen(&output)));
-        assert_eq!(command, format!("salvage {member}  # --dry-run tells what is lost"));
+        assert_eq!(command, format!("salvage {member}  # --dry-run shows what is lost"));
         let arguments: Vec<&str> = command.split("  #").next().unwrap().split(' ').collect();
         let output = run(folder.path(), &arguments);
         assert!(text(&output.stdout).contains(says), "{}", screen(&output));
