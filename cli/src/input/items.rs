@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::thread;
 
 use b2nd_frame::{
-    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Frame, Slice, SpecialValue, expansion_limit,
+    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Frame, Slice, SlicePlan, SpecialValue,
+    expansion_limit,
 };
 use b2nd_serde::{Dtype, Geometry};
 
@@ -336,20 +337,30 @@ impl Items {
     ) -> Result<Vec<Vec<u8>>, Problem> {
         let plan = |ranges: &Vec<_>| self.slice(ranges, steps).plan();
         let mut plans = slices.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        while plans.iter().any(|plan| !plan.ranges().is_empty()) {
+        let mut reads_chunk_files = false;
+        let mut taken = Ok(());
+        while taken.is_ok() && plans.iter().any(|plan| !plan.ranges().is_empty()) {
             let wave = plans.iter().flat_map(|plan| {
                 plan.ranges()
                     .iter()
                     .enumerate()
                     .map(|(number, range)| (plan.chunk_file(number), range.clone()))
             });
-            let mut answers = object.fetch_all(&wave.collect::<Vec<_>>())?.into_iter();
-            for plan in plans.iter_mut().filter(|plan| !plan.ranges().is_empty()) {
+            let wave: Vec<_> = wave.collect();
+            reads_chunk_files |= wave.iter().any(|(file, _)| file.is_some());
+            let mut answers = object.fetch_all(&wave)?.into_iter();
+            taken = plans.iter_mut().filter(|plan| !plan.ranges().is_empty()).try_for_each(|plan| {
                 let count = plan.ranges().len();
-                plan.take(answers.by_ref().take(count))?;
-            }
+                plan.take(answers.by_ref().take(count))
+            });
         }
-        plans.into_iter().map(|plan| Ok(plan.finish()?)).collect()
+        let read = taken.and_then(|()| plans.into_iter().map(SlicePlan::finish).collect());
+        if reads_chunk_files {
+            // After a commit, a chunk file can be missing, or belong to another index than the one that was read. Only
+            // the index shows the commit, so it is compared even if the slice seems to be damaged.
+            object.check_unchanged()?;
+        }
+        Ok(read?)
     }
 
     /// Reads a whole slice. Refuses a slice of more than `limit` bytes.

@@ -19,6 +19,10 @@ impl Object {
     pub(crate) fn fetch_all(&self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
         match *self {}
     }
+
+    pub(crate) fn check_unchanged(&self) -> Result<(), Problem> {
+        match *self {}
+    }
 }
 
 impl ReadAt for Object {

@@ -90,6 +90,10 @@ struct Windows {
     ahead: Vec<Window>,
 }
 
+fn changed() -> Problem {
+    Problem::new("changing", CHANGED)
+}
+
 fn is_missing(problem: &Problem) -> bool {
     problem.code == MISSING
 }
@@ -166,6 +170,13 @@ impl Object {
         self.url.bucket.wait_for(answers)?
     }
 
+    /// Fails if the object is no longer as it was when it was opened. The answers to requests for other objects do not
+    /// show this. The first bytes are compared too, because some servers send no tag.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Problem> {
+        let head = self.url.bucket.wait_for(self.request(None, 0..self.head.end()))??;
+        if head == self.head.bytes { Ok(()) } else { Err(changed()) }
+    }
+
     /// Requests a byte range of this object, or of the named object in the same folder.
     async fn request(&self, file: Option<&str>, range: Range<u64>) -> Result<Vec<u8>, Problem> {
         let ObjectUrl { bucket, key } = &self.url;
@@ -175,7 +186,7 @@ impl Object {
             let answer = bucket.get(key, range, tag).await?;
             // The length and the tag are compared here too, because some servers ignore `If-Match`.
             if (answer.len, &answer.tag) != (self.len, &self.tag) {
-                return Err(Problem::new("changing", CHANGED));
+                return Err(changed());
             }
             return Ok(answer.bytes);
         };
