@@ -44,6 +44,12 @@ impl Window {
         self.start.saturating_add(self.bytes.len() as u64)
     }
 
+    /// The bytes of a range, if all of them are in the window.
+    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let within = |position: u64| usize::try_from(position.checked_sub(self.start)?).ok();
+        self.bytes.get(within(range.start)?..within(range.end)?)
+    }
+
     /// The bytes from this position on.
     fn from(&self, position: u64) -> Option<&[u8]> {
         let skipped = usize::try_from(position.checked_sub(self.start)?).ok()?;
@@ -128,22 +134,35 @@ impl Object {
         Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
-    /// Reads byte ranges. [`merge`] joins near ranges, and the requests run in parallel.
+    /// Reads byte ranges. Ranges that are already here are not requested again. [`merge`] joins near ranges, and the
+    /// requests run in parallel.
     pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
-        let requests = merge(ranges);
-        let answers = self.request_all(&requests)?;
-        if requests == ranges {
-            return Ok(answers);
-        }
-        let cut = |(file, range): &FileRange| {
-            let before = |(other, request): &FileRange| (other, request.start) <= (file, range.start);
-            let number = requests.partition_point(before).checked_sub(1)?;
-            let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
-            let bytes = answers.get(number)?;
-            // An answer can be short, because a chunk file can end within the range.
-            bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
-        };
-        Ok(ranges.iter().map(|range| cut(range).unwrap_or_default().to_vec()).collect())
+        self.with_windows(|windows| {
+            let known = |(file, range): &FileRange| {
+                if file.is_none() { self.known(windows, range) } else { None }
+            };
+            let unknown: Vec<_> = ranges.iter().filter(|range| known(range).is_none()).cloned().collect();
+            let requests = merge(&unknown);
+            let answers = self.request_all(&requests)?;
+            if requests == ranges {
+                return Ok(answers);
+            }
+            let cut = |(file, range): &FileRange| {
+                let before = |(other, request): &FileRange| (other, request.start) <= (file, range.start);
+                let number = requests.partition_point(before).checked_sub(1)?;
+                let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
+                let bytes = answers.get(number)?;
+                // An answer can be short, because a chunk file can end within the range.
+                bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
+            };
+            let bytes = |range| known(range).or_else(|| cut(range)).unwrap_or_default().to_vec();
+            Ok(ranges.iter().map(bytes).collect())
+        })
+    }
+
+    /// The bytes of a range of this object, if all of them are here.
+    fn known<'w>(&'w self, windows: &'w Windows, range: &Range<u64>) -> Option<&'w [u8]> {
+        [&self.head, &windows.last].into_iter().find_map(|window| window.get(range))
     }
 
     /// Requests byte ranges in parallel. A file is this object, or the named object in the same folder.
@@ -256,12 +275,8 @@ impl ReadAt for Object {
             // The bytes of the last announcement are no longer needed, and make room for the bytes of this
             // announcement.
             windows.ahead.clear();
-            let is_known = |range: &Range<u64>| {
-                let known = [&self.head, &windows.last];
-                known.iter().any(|window| window.start <= range.start && range.end <= window.end())
-            };
             let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
-            let unknown = within.filter(|range| !range.is_empty() && !is_known(range));
+            let unknown = within.filter(|range| !range.is_empty() && self.known(windows, range).is_none());
             let requests = merge(&unknown.map(|range| (None, range)).collect::<Vec<_>>());
             let answers = self.request_all(&requests).map_err(io::Error::other)?;
             let read = requests.into_iter().zip(answers);
