@@ -380,9 +380,10 @@ impl Conversions<'_> {
         let append = || {
             let mut array = ArrayUpdate::open(to).map_err(of_to)?;
             new.fits(array.meta())?;
-            let layers = outdated_layers(&Frame::open(to)?.trailer()?);
+            let trailer = Frame::open(to).and_then(|frame| frame.trailer()).map_err(of_to)?;
             array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
-            Ok::<_, Problem>((layers, Frame::open(to).map_err(of_to)?.header().frame_len))
+            // After the commit, nothing may fail: users would append the items again.
+            Ok::<_, Problem>((outdated_layers(&trailer), array.frame().header().frame_len))
         };
         let (layers, frame_len) = self.wait.change(to, || self.files.write(append))?;
         for (name, change) in layers {
