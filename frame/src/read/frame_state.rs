@@ -1,15 +1,16 @@
 //! The state of a frame in its file, to find out whether a writer has changed it.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::chunk::entry::index_start;
+use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::{FileVersion, has_changed};
+use crate::file_version::{FileStamp, FileVersion, StampHash, has_changed};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
@@ -76,19 +77,38 @@ impl FrameState {
     }
 }
 
+/// A chunk file of a sparse frame, as it was when it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkFileState {
+    pub(crate) number: u64,
+    /// `None` if the file was missing.
+    pub(crate) version: Option<StampHash>,
+}
+
+impl ChunkFileState {
+    /// The metadata of the file or, if it is missing, of the directory. `None` if the file has changed since it was read.
+    // C-Blosc2 truncates a chunk file before it writes the new chunk. If it replaces the whole frame, it removes the files
+    // one by one. In both cases, the index can be the old one for a while.
+    fn unchanged(&self, directory: &Path) -> Option<Metadata> {
+        let file = directory.join(chunk_file::name(self.number)).metadata().ok().filter(Metadata::is_file);
+        let version = file.as_ref().map(|file| FileStamp::of(file).to_hash());
+        if version == self.version { file.or_else(|| directory.metadata().ok()) } else { None }
+    }
+}
+
 #[cfg(feature = "decompress")]
 impl<R> Frame<R> {
     /// Replaces an error about the header by [`ErrorKind::Changing`] if a writer may have caused it.
     #[cold]
     pub(crate) fn header_or_changing(&self, error: Error) -> Error {
-        if can_be_caused(&error) && self.is_changed(None) { error.into_changing() } else { error }
+        if can_be_caused(&error) && self.is_changed(None, None) { error.into_changing() } else { error }
     }
 }
 
 impl<R> Frame<R> {
     /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
-    /// given, the index and the trailer are compared too.
-    fn is_changed(&self, state: Option<&FrameState>) -> bool {
+    /// given, the index and the trailer are compared too, and if `chunk_file` is given, this file.
+    fn is_changed(&self, state: Option<&FrameState>, chunk_file: Option<&ChunkFileState>) -> bool {
         let Some(path) = self.path() else { return false };
         let mut before = None;
         for _ in 0..LOOKS {
@@ -107,14 +127,19 @@ impl<R> Frame<R> {
             if has_changed(self.version.as_ref(), Some(&version)) {
                 return true;
             }
+            let chunk_file =
+                chunk_file.zip(self.directory()).map(|(read, directory)| read.unchanged(directory));
+            let Some(chunk_file) = chunk_file.map_or(Some(None), |now| now.map(Some)) else { return true };
+            let versions = (version, chunk_file.as_ref().map(FileStamp::of));
             // A time in the future is that of another clock, and says nothing.
-            let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+            let age = |metadata: &Metadata| SystemTime::now().duration_since(metadata.modified().ok()?).ok();
+            let age = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().filter_map(age).min();
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
             // header yet. Then there are more writes soon.
-            if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&version) {
+            if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&versions) {
                 return false;
             }
-            before = Some(version);
+            before = Some(versions);
             thread::sleep(INTERVAL);
         }
         true
@@ -125,14 +150,15 @@ impl<R: ReadAt> Frame<R> {
     /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
     ///
     /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
-    /// contradicts what is read later, as if it were damaged.
+    /// contradicts what is read later, as if it were damaged. `chunk_file` is the chunk file that was read last, if the
+    /// frame is sparse.
     #[cold]
-    pub(crate) fn or_changing(&self, error: Error) -> Error {
+    pub(crate) fn or_changing(&self, error: Error, chunk_file: Option<&ChunkFileState>) -> Error {
         if !can_be_caused(&error) || self.path().is_none() {
             return error;
         }
         let state = FrameState::of(self).ok();
-        if self.is_changed(state.as_ref()) { error.into_changing() } else { error }
+        if self.is_changed(state.as_ref(), chunk_file) { error.into_changing() } else { error }
     }
 }
 
