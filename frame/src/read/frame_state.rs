@@ -29,6 +29,10 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// The largest number of looks.
 const LOOKS: usize = 20;
 
+/// A file that was written recently is finished if so many looks in a row find no further write. A busy system can take the
+/// processor from a writer between two writes for longer than [`INTERVAL`].
+const EQUAL_LOOKS: usize = 6;
+
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
 // The header alone does not tell: a change of a sparse frame can leave an equal one. Index and trailer do not tell
 // either: C-Blosc2 overwrites a chunk in its place if the new chunk is not longer.
@@ -110,7 +114,7 @@ impl<R> Frame<R> {
     /// given, the index and the trailer are compared too, and if `chunk_file` is given, this file.
     fn is_changed(&self, state: Option<&FrameState>, chunk_file: Option<&ChunkFileState>) -> bool {
         let Some(path) = self.path() else { return false };
-        let mut before = None;
+        let (mut before, mut equal_looks) = (None, 0);
         for _ in 0..LOOKS {
             // If there is no frame any more, the file has gone, or has an unfinished header.
             if !is_at(path, self.header_bytes(), state) {
@@ -121,7 +125,8 @@ impl<R> Frame<R> {
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
-            let Ok(metadata) = path.metadata() else { return false };
+            // It was there a moment ago.
+            let Ok(metadata) = path.metadata() else { return true };
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
             let version = FileVersion::from(&metadata);
             if has_changed(self.version.as_ref(), Some(&version)) {
@@ -129,17 +134,21 @@ impl<R> Frame<R> {
             }
             let chunk_file =
                 chunk_file.zip(self.directory()).map(|(read, directory)| read.unchanged(directory));
-            let Some(chunk_file) = chunk_file.map_or(Some(None), |now| now.map(Some)) else { return true };
-            let versions = (version, chunk_file.as_ref().map(FileStamp::of));
+            if let Some(None) = chunk_file {
+                return true;
+            }
+            let chunk_file = chunk_file.flatten();
+            let versions = Some((version, chunk_file.as_ref().map(FileStamp::of)));
+            equal_looks = if before == versions { equal_looks + 1 } else { 1 };
             // A time in the future is that of another clock, and says nothing.
             let age = |metadata: &Metadata| SystemTime::now().duration_since(metadata.modified().ok()?).ok();
             let age = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().filter_map(age).min();
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
             // header yet. Then there are more writes soon.
-            if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&versions) {
+            if age.is_none_or(|age| age > RECENT) || equal_looks == EQUAL_LOOKS {
                 return false;
             }
-            before = Some(versions);
+            before = versions;
             thread::sleep(INTERVAL);
         }
         true
