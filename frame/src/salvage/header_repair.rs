@@ -524,7 +524,7 @@ impl DamagedHeader {
         section.map(|section| (builder, section)).ok_or_else(too_large)
     }
 
-    /// Returns a header with which the damaged frame can be read. The chunks of the frame are between the offsets
+    /// Returns a header that makes the damaged frame readable. The chunks of the frame are between the offsets
     /// `header_len` and `end`.
     pub(super) fn head(
         &self,
