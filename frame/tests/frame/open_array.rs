@@ -613,7 +613,7 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
 /// Each call must have at least one error that is `Changing` and names the fault. Other errors can be any: if the thread
 /// pauses, a file looks as if it were damaged.
 fn assert_changing_beside(path: &Path, change: impl Fn() + Sync) {
-    let index = fs::File::options().write(true).open(path.join("chunks.b2frame")).unwrap();
+    let index = File::options().write(true).open(path.join("chunks.b2frame")).unwrap();
     index.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     let slice = || Array::open(path)?.slice(&[0..1, 0..1]).read().map(drop);
     let chunk = || {
