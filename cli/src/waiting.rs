@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use b2nd_frame::has_locks;
 use clap::Args;
 
+use crate::code;
 use crate::problem::Problem;
 use crate::terminal::remark;
 
@@ -76,7 +77,8 @@ fn repeat<T, E: HasProblem>(patience: Duration, mut attempt: impl FnMut() -> Res
             Err(error) => error,
         };
         let waited = begin.elapsed();
-        let problem = error.problem().filter(|problem| ["changing", "locked"].contains(&problem.code));
+        let problem =
+            error.problem().filter(|problem| [code::CHANGING, code::LOCKED].contains(&problem.code));
         let Some(problem) = problem.filter(|_| waited < patience) else { return Err(error) };
         if is_silent
             && waited >= SILENCE
@@ -93,7 +95,7 @@ fn repeat<T, E: HasProblem>(patience: Duration, mut attempt: impl FnMut() -> Res
 fn writer(file: &Path, code: &str) -> String {
     match system::process_with_lock(file) {
         Some((id, name)) => format!("process {id} ({name}), which has locked it"),
-        None if code == "locked" => "another process, which has locked it".into(),
+        None if code == code::LOCKED => "another process, which has locked it".into(),
         None => "another process, which is changing it".into(),
     }
 }
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn writer_says_that_a_file_is_locked_only_if_it_is() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(writer(file.path(), "changing"), "another process, which is changing it");
-        assert_eq!(writer(file.path(), "locked"), "another process, which has locked it");
+        assert_eq!(writer(file.path(), code::CHANGING), "another process, which is changing it");
+        assert_eq!(writer(file.path(), code::LOCKED), "another process, which has locked it");
     }
 }

@@ -7,6 +7,7 @@ use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
+use crate::code;
 use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
@@ -116,7 +117,7 @@ impl Set {
         for name in &self.remove_vlmeta {
             if !update.remove_vlmetalayer(name) {
                 let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
-                return Err(Problem::new("invalid-input", message));
+                return Err(Problem::new(code::INVALID_INPUT, message));
             }
             layers.push((name.clone(), "removed".into()));
         }

@@ -15,6 +15,7 @@ use b2nd_serde::{Dtype, Geometry};
 use super::buffer;
 use super::selection::Selected;
 use super::source::Reader;
+use crate::code;
 use crate::problem::Problem;
 use crate::remote;
 use crate::waiting::PATIENCE;
@@ -173,7 +174,7 @@ impl Items {
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
         Ok(Self { array, is_described, shape, typesize, threads, limit, buffer: Vec::new() })
@@ -229,7 +230,7 @@ impl Items {
             let (rank, typesize) = (shape.len(), self.typesize);
             let message =
                 format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         };
         let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
@@ -319,7 +320,7 @@ impl Items {
             let read = self.read_object(object, &[ranges.to_vec()], steps)?.pop().unwrap_or_default();
             if items.len() != read.len() {
                 let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
-                return Err(Problem::new("invalid-input", why));
+                return Err(Problem::new(code::INVALID_INPUT, why));
             }
             items.copy_from_slice(&read);
             return Ok(());
@@ -371,7 +372,7 @@ impl Items {
             let message = format!(
                 "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or `b2nd convert`"
             );
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         }
         let mut bytes = Vec::new();
         self.read_pieces(&selected.ranges, &selected.steps, &mut |_, items| {

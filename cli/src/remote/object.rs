@@ -10,7 +10,8 @@ use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
 
 use super::bucket::{Answer, ObjectUrl};
-use super::request_error::{CHANGED, MISSING};
+use super::request_error::CHANGED;
+use crate::code;
 use crate::names::ends_with_slash;
 use crate::pool::lock;
 use crate::problem::Problem;
@@ -97,11 +98,11 @@ struct Windows {
 }
 
 fn changed() -> Problem {
-    Problem::new("changing", CHANGED)
+    Problem::new(code::CHANGING, CHANGED)
 }
 
 fn is_missing(problem: &Problem) -> bool {
-    problem.code == MISSING
+    problem.code == code::MISSING
 }
 
 /// Opens an object with one request for its first bytes. If the URL ends with a slash, or if there is no object at the
@@ -114,7 +115,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
             let message = format!(
                 "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
             );
-            if is_missing(&problem) { Problem::new(MISSING, message) } else { problem }
+            if is_missing(&problem) { Problem::new(code::MISSING, message) } else { problem }
         });
     }
     let hint = if object.is_web() { "" } else { "; `b2nd ls` lists the objects below a prefix" };
@@ -122,7 +123,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
         if !is_missing(&problem) {
             return Err(problem);
         }
-        let missing = |_: &Problem| Problem::new(MISSING, format!("{}{hint}", problem.message));
+        let missing = |_: &Problem| Problem::new(code::MISSING, format!("{}{hint}", problem.message));
         Object::open(sparse).map_err(|other| if is_missing(&other) { missing(&other) } else { other })
     })
 }
@@ -211,7 +212,7 @@ impl Object {
         };
         let Some(key) = self.url.chunk_file(name) else {
             let message = "the chunks of a sparse frame are only found beside its index, in a folder";
-            return Err(Problem::new("unsupported", message));
+            return Err(Problem::new(code::UNSUPPORTED, message));
         };
         match bucket.get(&key, range, None).await {
             Ok(answer) => Ok(answer.bytes),

@@ -219,7 +219,7 @@ fn cat_during_commit(before: Objects, after: Objects, has_tags: bool) -> (Output
         let mut is_committed = is_committed.lock().unwrap();
         let objects = if *is_committed { &after } else { &before };
         let is_tagged = *is_committed && has_tags;
-        *is_committed |= path.ends_with(".chunk");
+        *is_committed |= path.contains(".chunk");
         match answer(objects, 100, path, range) {
             Answer::Body(status, header, body) if is_tagged => {
                 Answer::Body(status, header.replace("tag", "new"), body)
