@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, restore_codec, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -166,6 +166,11 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
                 headers.push((bytes, restored, DAMAGED_HEADER.into()));
             }
+        }
+        let mut bytes = first.bytes.clone();
+        if let Some([old, right]) = restore_codec(&mut bytes) {
+            let restored = format!("the codec in the flags of its header was {old}, and is {right}");
+            headers.push((bytes, restored, DAMAGED_HEADER.into()));
         }
         headers.extend(self.restored_filter(&first.bytes));
         headers
