@@ -575,7 +575,7 @@ impl HeaderSize {
 /// Restores the codec in the flags of a compressed chunk from the byte `codec`, if the flags have no number of a built-in
 /// codec. Returns the old and the new number in the flags; `None` if nothing was restored.
 pub fn restore_codec(chunk: &mut [u8]) -> Option<[u8; 2]> {
-    let header = ChunkHeader::parse(chunk).filter(|header| header.has_table())?;
+    let header = ChunkHeader::parse(chunk).filter(ChunkHeader::has_table)?;
     let old = header.codec_format();
     // In a header of Blosc 1, byte 22 is data.
     let is_lost = codec(header.flags, u8::MAX).is_none_or(|codec| !codec.is_built_in());

@@ -248,6 +248,7 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::new(&frame, survey, progress)?;
+    notes.unowned = scan.unowned_finding.take();
     if let Some(inferred) = scan.inferred.as_ref().filter(|inferred| inferred.method == Method::FileOrder) {
         let (found, wrong) = (inferred.all.len() as u64, inferred.offsets.len() as u64);
         notes.assumed_order = Some(AssumedOrder { found, missing: 0, nchunks, wrong_entries: wrong });

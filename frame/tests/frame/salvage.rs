@@ -53,8 +53,12 @@ fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error>
     let preview = preview?;
     assert_eq!(preview.frame.header_bytes(), frame.header_bytes());
     let all = |report: &SalvageReport| {
-        let SalvageReport { lost, unverified, restored, assumed_order, lost_metalayers, counts, .. } = report;
-        format!("{lost:?} {unverified:?} {restored:?} {assumed_order:?} {lost_metalayers:?} {counts:?}")
+        let SalvageReport {
+            lost, unverified, unowned, restored, assumed_order, lost_metalayers, counts, ..
+        } = report;
+        format!(
+            "{lost:?} {unverified:?} {unowned:?} {restored:?} {assumed_order:?} {lost_metalayers:?} {counts:?}"
+        )
     };
     assert_eq!(all(&preview), all(&report));
     let new = fs::read(&to).unwrap();
