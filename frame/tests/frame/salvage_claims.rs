@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 #[cfg(feature = "decompress")]
 use b2nd_frame::{Check, CheckDepth, Severity};
 use b2nd_frame::{ErrorKind, Frame, FrameBuilder, Salvage, SalvageReport};
-use b2nd_lab::{copy, data};
+#[cfg(feature = "decompress")]
+use b2nd_lab::copy;
+use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 
 use crate::index_start;
@@ -146,12 +148,10 @@ fn unowned_bytes_are_reported_where_an_entry_may_lead_to_a_wrong_chunk() {
 }
 
 #[test]
+#[cfg(feature = "decompress")]
 fn a_chunk_file_without_an_entry_is_reported() {
     let (_folder, path) = copy("sparse.b2nd");
     let report = || Salvage::open(&path).unwrap().preview();
-    if cfg!(not(feature = "decompress")) && report().is_err() {
-        return;
-    }
     assert_eq!(report().unwrap().unowned, None);
     fs::copy(path.join("00000001.chunk"), path.join("00000009.chunk")).unwrap();
     let report = report().unwrap();
