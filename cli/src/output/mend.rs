@@ -10,6 +10,7 @@ use b2nd_serde::Entry;
 
 use crate::input::{Address, Failure, Inside, Location};
 use crate::names::is_named_blosc2;
+use crate::terminal::remark;
 use crate::text::{count, short};
 
 /// What mends the findings of a frame.
@@ -134,14 +135,26 @@ pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     })
 }
 
+/// The next step after damage, as the end of a message.
+const NEXT_STEP: &str = "; `b2nd check --data` shows the damage and what `b2nd salvage` can save";
+
+/// Whether a damaged frame caused a failure.
+pub(crate) fn is_damage(failure: &Failure) -> bool {
+    let code = failure.error.finding.as_ref().map(|finding| finding.code());
+    code.and_then(FindingCode::remedy) == Some(Remedy::Salvage)
+}
+
 /// If a damaged frame caused a failure, adds a hint that names the next command.
 pub(crate) fn with_salvage(mut failure: Failure) -> Failure {
-    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
-    if remedy == Some(Remedy::Salvage) {
-        failure.error.hint = instead_of_salvage(&failure.address)
-            .or(Some("; `b2nd check --data` shows the damage and what `b2nd salvage` can save"));
+    if is_damage(&failure) {
+        failure.error.hint = instead_of_salvage(&failure.address).or(Some(NEXT_STEP));
     }
     failure
+}
+
+/// Names the next command once, after all failures, because a hint for each of them would repeat the same text.
+pub(crate) fn remark_next_step() {
+    remark(&NEXT_STEP.trim_start_matches("; "));
 }
 
 /// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is
