@@ -54,8 +54,8 @@
 //! - A struct with the names of all entries can have further fields when reading; they get their `default`. This crate
 //!   cannot reject unknown names: serde passes the aliases of fields in the same list as the names of fields, so an
 //!   unknown name may be an alias. A struct of six fields and an alias, none of them named after the entries, counts as
-//!   seven fields: reading layout `B2ndSix` fails with `duplicate field`, unless it is an alias of the last field. When
-//!   writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or `default` and
+//!   seven fields: reading layout `B2ndSix` fails with `duplicate field`, unless the alias belongs to the last field.
+//!   When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or `default` and
 //!   `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can

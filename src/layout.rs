@@ -32,7 +32,7 @@ pub(crate) const MAX_DTYPE_LEN: usize = i32::MAX as usize;
 /// The name of a `Meta` in serde's data model.
 pub(crate) const META_NAME: &str = "Meta";
 
-/// The name of the first field of a `Meta`. The names of the others are those of the entries.
+/// The name of the first field of a `Meta`. The other fields have the names of the entries.
 pub(crate) const META_LAYOUT: &str = "layout";
 
 /// Whether a struct can be a `Meta`. A user's struct can have the same name, so [`is_meta`] also compares the names of
@@ -180,7 +180,7 @@ macro_rules! entries {
             /// Whether fields with these names, in this order, can hold the entries of the layout in their order.
             // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined
             // and has one comparison per entry instead of a loop, so the compiler can compute the result for such a
-            // struct. It would not unroll a loop over the names.
+            // struct. The compiler would not unroll a loop over the names.
             #[inline(always)]
             pub(crate) fn can_be_fields(self, names: &[&str]) -> bool {
                 let mut names = names.iter();
@@ -372,7 +372,7 @@ const fn count(layout: Layout) -> usize {
     count as usize
 }
 
-/// The entries of a layout, which has `COUNT` of them.
+/// The entries of a layout that has `COUNT` entries.
 #[expect(clippy::indexing_slicing, reason = "computed by the compiler")]
 const fn listed<const COUNT: usize>(layout: Layout) -> [Entry; COUNT] {
     let mut entries = [Entry::Version; COUNT];
@@ -393,7 +393,7 @@ pub(crate) const OUTER_MARKERS: &str = "7, 6 or 5 (0x97, 0x96 or 0x95)";
 /// The names of the layouts, for messages.
 const LAYOUT_NAMES: &str = "b2nd, b2nd-mismarked, b2nd-six or caterva";
 
-/// The size of everything before the text of the dtype, in layout `B2nd`. No layout has more.
+/// The size of everything before the text of the dtype in layout `B2nd`. In no other layout is it larger.
 pub(crate) const BEFORE_TEXT: Size = Layout::B2nd.bytes_before(Entry::Dtype).plus(Encoding::Str32.size());
 
 impl fmt::Display for Layout {

@@ -197,8 +197,8 @@ pub use shapes::Shapes;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-// Values and errors can be passed to other threads. A private field could take this from a type without a change of its
-// public interface, so the compiler checks it here.
+// Values and errors can be passed to other threads (`Send` and `Sync`). A new private field could make a type lose
+// these traits unnoticed, so the compiler checks them here.
 const _: () = {
     const fn is_send_and_sync<T: Send + Sync>() {}
 

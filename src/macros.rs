@@ -12,7 +12,8 @@
 //! | `serialize_elements!` | the traits that receive the elements of a sequence, tuple or tuple struct |
 //! | `deserialize_through!` | methods of `Deserializer` for types that count as another type |
 //!
-//! The macros take kinds of types, such as `integers` or `sequences`; each kind is some of serde's types.
+//! The macros take kinds of types, such as `integers` or `sequences`; each kind stands for one or more of serde's
+//! types.
 
 /// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
 /// elements of a sequence, the fields of a struct and the entries of a map.
@@ -153,8 +154,8 @@ macro_rules! serialize_rejects {
     (@ok $compound:ty) => { $compound };
 }
 
-/// Implements serde's traits for the elements of a sequence, tuple and tuple struct. They call two methods of the type:
-/// `element` for each element, and `finish` after the last one.
+/// Implements serde's traits for the elements of a sequence, tuple and tuple struct. The implementations call two
+/// methods of the type: `element` for each element, and `finish` after the last one.
 macro_rules! serialize_elements {
     (#[$inline:meta] impl[$($generics:tt)*] $type:ty => $ok:ty, $error:ty) => {
         serialize_elements! { @traits #[$inline] [[$($generics)*] $type => $ok, $error]

@@ -27,8 +27,8 @@ use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dimensions, check_dtype, check_fixint, check_ndim};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
-// The dtype also has 15 bytes inline, so a `Meta` has 104 bytes. With 16 dimensions inline, a `Meta` would have some
-// 300 bytes, and moving them would cost more than reading the metalayer.
+// A `Meta` has 104 bytes: 64 for the three shapes, 15 for a dtype inline, and the other fields. With 16 dimensions
+// inline, a `Meta` would have some 300 bytes, and moving them would cost more than reading the metalayer.
 const INLINE: usize = 4;
 
 /// The dimensions of three shapes. In each shape, the elements after the last dimension are 0.
@@ -581,7 +581,7 @@ impl Visitor<'_> for FieldName {
         f.write_str("the name of a field")
     }
 
-    /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write it.
+    /// Accepts the position of a field instead of its name, as a derived struct does. Some formats write the position.
     fn visit_u64<E: de::Error>(self, position: u64) -> Result<Option<Entry>, E> {
         let Some(index) = position.checked_sub(1) else { return Ok(None) };
         let entry = usize::try_from(index).ok().and_then(|index| Layout::B2nd.entries().get(index));
@@ -636,7 +636,7 @@ impl Draft {
         let entries = [(Entry::DtypeFormat, dtype_format.is_some()), (Entry::Dtype, dtype.is_some())];
         let differs =
             |layout: Layout| entries.iter().find(|&&(entry, is_given)| layout.has(entry) != is_given);
-        // JSON written by hand may leave the layout out. Then the entries that are present select the layout, as when a
+        // JSON written by hand may omit the layout. Then the entries that are present select the layout, as when a
         // struct is written.
         let of_entries = || Layout::ALL.iter().copied().find(|&layout| differs(layout).is_none());
         let layout = self.layout.or_else(of_entries).unwrap_or_default();

@@ -43,7 +43,7 @@ impl<'de> Metalayer<'de> {
         let error = match reader.rest() {
             [MARKED_7, ..] => return Ok(Layout::B2nd),
             [MARKED_5, ..] => return Ok(Layout::Caterva),
-            // The entries that both layouts have are those of `Caterva`.
+            // Both layouts begin with the entries of `Caterva`.
             [MARKED_6, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
                 Ok(Self { after, .. }) => match after.rest().first().copied() {
                     Some(STR32) => return Ok(Layout::B2ndSix),
@@ -182,7 +182,7 @@ pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
 }
 
 /// The place of a value in a metalayer.
-// Of 8 bytes, so it is passed in a register, and has no bytes that are not initialized.
+// A place has 8 bytes and no padding, so it is passed in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// The offset of the metalayer in the input; `u32::MAX` if it is larger. An error has no larger offsets either.

@@ -121,7 +121,7 @@ pub fn to_writer<W: std::io::Write, T: Serialize + ?Sized>(mut writer: W, value:
     writer.write_all(&to_vec(value)?).map_err(|error| Error::new(Detail::Writer(error)))
 }
 
-/// The number of bytes of the metalayer that a value is written as.
+/// The length in bytes of the metalayer that `to_slice` would write for a value.
 ///
 /// # Errors
 ///
@@ -298,7 +298,8 @@ impl<'a> Serializer<'a> {
 }
 
 /// A [`Serializer`] as a type of its own, for [`measured`].
-// Otherwise `to_vec` and `to_slice` would share the code that serializes a type, and it would be inlined into neither.
+// This type gives `to_vec` its own copy of the code that serializes a type. Code that it shared with `to_slice` would
+// be inlined into neither.
 struct MeasuringSerializer<'s, 'a>(&'s mut Serializer<'a>);
 
 /// Implements [`serde::Serializer`] by three methods of a [`Serializer`].
@@ -348,7 +349,7 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s> {
     writer: Writer<'s>,
-    /// Increased by the length of the metalayer when it is complete.
+    /// The number of bytes that the serializer has written. The length of the metalayer is added when it is complete.
     written: &'s mut usize,
     must_fit: bool,
     /// The layout whose entries the value gives.
@@ -631,7 +632,8 @@ struct VectorSerializer<'s, W> {
     ndim: u8,
 }
 
-/// The error for a vector of which `count` dimensions were counted. If `count` is above `ndim`, more may follow.
+/// The error for a vector of `count` dimensions instead of `ndim`. If `count` is above `ndim`, the count stopped there,
+/// and more may follow.
 #[cold]
 fn wrong_count_of_dimensions(count: usize, ndim: u8) -> Error {
     let detail = if count > usize::from(ndim) {
@@ -689,7 +691,7 @@ struct SerializeVector<'s, W> {
 }
 
 impl<W: FixedInt + Width> SerializeVector<'_, W> {
-    /// Writes the next dimension, and returns how many there are then.
+    /// Writes the next dimension, and returns the number of dimensions written so far.
     // Inlined: see `SerializeMetalayer`.
     #[inline(always)]
     fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<usize, Error> {

@@ -153,7 +153,7 @@ impl ReadError for () {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'de> {
     rest: &'de [u8],
-    /// The length of the input, of which `rest` is the last part.
+    /// The length of the whole input; `rest` is its last part.
     input_len: usize,
 }
 
@@ -210,7 +210,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// Reads a whole dimension vector. The flag tells whether one of its integers is negative.
+    /// Reads a whole dimension vector. The flag is true if one of its integers is negative.
     #[inline(always)]
     pub(crate) fn vector<T: FixedInt, E: ReadError>(
         &mut self,
@@ -272,8 +272,8 @@ impl<'de> Reader<'de> {
     }
 
     /// The error for a value that is not at the position: another value is there, or only a part of `needed` bytes.
-    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. A fixint can have any marker that is
-    /// a fixint; 0 is one of them.
+    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. For a fixint, `marker` is 0, which
+    /// stands for all fixints.
     #[cold]
     fn no_value(&self, marker: u8, ndim: u8, needed: usize) -> Error {
         match *self.rest {
@@ -376,7 +376,7 @@ impl<'s> Writer<'s> {
         self.position += length;
     }
 
-    /// Advances by `length`, and returns the bytes of the buffer over which it advanced; `None` if they do not all fit.
+    /// Advances by `length`, and returns these bytes of the buffer; `None` if they do not all fit.
     #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;
@@ -482,8 +482,8 @@ struct TextPieces<'w, 's> {
 
 impl Write for TextPieces<'_, '_> {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // Each piece is checked before it is written. At the end, the text could not be checked, because pieces that do
-        // not fit the buffer are dropped.
+        // Each piece is checked before it is written. The whole text cannot be checked at the end, because pieces that
+        // do not fit the buffer are dropped.
         if let Err(fault) = TextFault::check_piece(self.writer.position - self.start, piece.as_bytes()) {
             self.fault.get_or_insert(fault);
             return Err(fmt::Error);

@@ -1,8 +1,8 @@
 //! The promise of this crate: any struct with derived `Serialize` and `Deserialize` whose fields are the entries of a
 //! metalayer is written and read byte for byte.
 //!
-//! The expected bytes are literals, spelled after the table on the first page of the crate. The snapshots `wire_*` show
-//! the bytes of more structs, in plain hexadecimal and annotated.
+//! The expected bytes are literals, written by hand according to the table on the first page of the crate. The
+//! snapshots `wire_*` show the bytes of more structs, in plain hexadecimal and annotated.
 
 use std::fmt::Debug;
 
@@ -152,7 +152,7 @@ where
     assert_eq!(buffer[..length], *bytes, "{layout}, {value:?}");
     assert_eq!(from_slice::<T>(bytes).unwrap(), *value, "{layout}");
 
-    // The number of entries selects every layout but this one.
+    // `B2ndMismarked` is the only layout that no number of entries selects.
     if layout != Layout::B2ndMismarked {
         assert_eq!(to_slice(value, &mut buffer).unwrap(), bytes, "{layout}, {value:?}");
         #[cfg(feature = "alloc")]

@@ -131,7 +131,7 @@ FORMAT_GOALS = {
 FORMAT = """\
 ## The format
 
-`lab/run benchmarks metalayer`: ratios for 1, 3, 8 and 16 dimensions. Both take turns of some microseconds in one process; a figure is
+`lab/run benchmarks metalayer`: ratios for 1, 3, 8 and 16 dimensions. The two take turns of some microseconds in one process; a figure is
 the median of several processes.
 
 """
@@ -426,7 +426,7 @@ level 5. The times are processor time.
 """
 
 SHARED_TEXT = """
-Two threads with 1,000 slices each: their speed with one shared `Array`, to their speed with an `Array` for each of them.
+Two threads with 1,000 slices each: their speed with one shared `Array`, to their speed with an `Array` for each thread.
 
 """
 

@@ -62,7 +62,7 @@ impl Compressor {
 
     /// Compresses data to a chunk, and replaces the content of `chunk` with it.
     ///
-    /// If all items are equal, the chunk holds their value only once, or not at all if it is 0. Data that does not get
+    /// If all items are equal, the chunk holds only one of them, or none if they are zeros. Data that does not get
     /// shorter, or has fewer than 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than
     /// its data.
     ///
@@ -201,7 +201,8 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     is_constant.then_some(if is_zero { &[] } else { value })
 }
 
-/// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or as it is.
+/// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or
+/// uncompressed.
 fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
     // All bytes are equal if each is equal to the one before it.
     if let Some((&byte, others)) = stream.split_first()

@@ -64,8 +64,9 @@ pub struct Decompressor {
 /// # Ok::<(), b2nd_chunk::Error>(())
 /// ```
 ///
-/// The blocks of the chunk follow one another in the data. A block of an N-dimensional array is not a row of it, and can
-/// be padded: to read items, use `Array` of `b2nd-frame`, or place the blocks by the `geometry` of `b2nd-serde`.
+/// The blocks of the chunk follow one another in the data. A block of an N-dimensional array is not a row of the array,
+/// and can be padded: to read items, use `Array` of `b2nd-frame`, or place the blocks by the `geometry` of
+/// `b2nd-serde`.
 ///
 /// # Errors
 ///
@@ -244,8 +245,8 @@ impl Decompressor {
         Ok(Shared { header, codec, dictionary })
     }
 
-    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0, with which
-    /// the filter delta combined this block. It is `None` for block 0 itself, and if blocks are independent.
+    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0; the filter
+    /// delta combined this block with it. It is `None` for block 0 itself, and if blocks are independent.
     fn block(
         &mut self,
         shared: Shared<'_>,
@@ -356,8 +357,8 @@ fn fill(chunk: &Chunk<'_>, from: usize, data: &mut [u8]) {
     if let [byte] = value {
         return data.fill(*byte);
     }
-    // Writes the value once, from the byte at which this part begins, and then copies what is written, twice as much
-    // each time.
+    // Writes the value once, from the byte at which this part begins. Then copies the bytes written so far, again and
+    // again, so each copy is twice as long as the last one.
     let phase = from.checked_rem(value.len()).unwrap_or_default();
     let (before, after) = value.split_at(phase);
     for (byte, value) in data.iter_mut().zip(after.iter().chain(before)) {

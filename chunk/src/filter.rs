@@ -24,8 +24,8 @@ macro_rules! filters {
             /// The number of the filter; 0 means no filter.
             pub id: u8,
             /// A parameter of the filter: for `trunc_prec` the number of bits that are kept, for `shuffle` an item size
-            /// (0 means that of the chunk), for `bytedelta` the item size. `bitshuffle` and `delta` ignore their
-            /// parameters, as in C-Blosc2.
+            /// (0 means the item size of the chunk), for `bytedelta` the item size. `bitshuffle` and `delta` ignore
+            /// their parameters, as in C-Blosc2.
             pub meta: u8,
         }
 
@@ -69,8 +69,8 @@ impl Filter {
         self.id < FIRST_OF_USERS && self.name().is_none()
     }
 
-    /// The filter as a chunk stores it. If the parameter of `bytedelta` is 0, the byte for the item size in the header
-    /// of the chunk replaces it, so that the chunk can be decompressed without a frame.
+    /// The filter as a chunk stores it. The parameter 0 of `bytedelta` means the item size in the header of the frame.
+    /// It is replaced by the byte for the item size, so that the chunk can be decompressed without a frame.
     ///
     /// ```
     /// use b2nd_chunk::Filter;

@@ -49,7 +49,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 const HAS_DICTIONARY: u8 = 0x01;
 
 /// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
-/// It cannot decompress a whole chunk of a file that has this flag.
+/// If a chunk in a file has this flag, C-Blosc2 cannot decompress it as a whole.
 const IS_LAZY: u8 = 0x08;
 
 /// In byte 31: the data is measurements of the codec, not compressed data.
@@ -168,7 +168,7 @@ impl SpecialValue {
 /// ```
 /// use b2nd_chunk::{ChunkHeader, Codec, Filter};
 ///
-/// // The first 32 bytes of a chunk tell all its sizes.
+/// // The first 32 bytes of a chunk contain all its sizes.
 /// let bytes = b"\x05\x01\x95\x04\x20\0\0\0\x10\0\0\0\x3a\0\0\0\0\0\0\0\0\x01\x05\0\0\0\0\0\0\0\0\0";
 /// let header = ChunkHeader::parse(bytes).expect("a header");
 /// // The chunk has 58 bytes. Decompressed, it has 32 bytes: 8 items of 4 bytes.
@@ -429,7 +429,7 @@ impl ChunkHeader {
         (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
     }
 
-    /// Whether byte 30 has flags that no program stores. C-Blosc2 ignores them.
+    /// Whether byte 30 has flags that no program sets. C-Blosc2 ignores them.
     #[doc(hidden)]
     #[must_use]
     pub fn has_unknown_flags(&self) -> bool {

@@ -7,7 +7,7 @@
 //! # #[cfg(feature = "decompress")] {
 //! use b2nd_chunk::decompress_to_vec;
 //!
-//! // A chunk of two items of 4 bytes, which are not compressed. It may have at most 1 MiB of data.
+//! // A chunk of two items of 4 bytes, which are not compressed. At most 1 MiB of data is accepted.
 //! let chunk = b"\x05\x01\x07\x04\x08\0\0\0\x08\0\0\0\x28\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x07\0\0\0\x2a\0\0\0";
 //! let data = decompress_to_vec(chunk, 1 << 20)?;
 //! let items: Vec<u32> = data.chunks_exact(4).map(|item| u32::from_le_bytes(item.try_into().unwrap())).collect();
@@ -79,15 +79,15 @@
 //! # What is compressed
 //!
 //! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. The levels are those
-//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, zstd chunks have about the
-//! size of those of C-Blosc2. LZ4HC and dictionaries can be read, but not written.
+//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, chunks of zstd are about
+//! as large as with C-Blosc2. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory for the data, or its limit (`decompress_to_vec`). A
-//! `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for some tables of the codecs.
-//! A `Compressor` keeps memory for four blocks too, and for an encoder: for zstd at most 8 MiB at the levels 1 to 6, and
-//! 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
+//! No input makes this crate panic. The caller provides the memory for the data, or a limit for it
+//! (`decompress_to_vec`). A `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for
+//! some tables of the codecs. A `Compressor` keeps memory for four blocks too, and for an encoder: for zstd at most 8
+//! MiB at the levels 1 to 6, and 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -151,8 +151,8 @@ pub use params::CParams;
 pub use rules::CheckedHeader;
 pub use split_mode::SplitMode;
 
-/// Names that only `b2nd-frame` uses, which reads chunks in parts, and repairs them. They can change in any release. For the
-/// same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
+/// Names for `b2nd-frame` only, because it reads chunks in parts and repairs them. They can change in any release. For
+/// the same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};

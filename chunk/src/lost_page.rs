@@ -1,10 +1,10 @@
 //! Finds pages of zeros that stand in the place of compressed bytes.
 //!
 //! A disk or a file system that loses data leaves zeros, in pages of 4096 bytes. Many decoders accept them. But a
-//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A stream
-//! of zstd can hold data as it is. In a stream of zlib, each match of 258 bytes can be two bits that are 0, so the zeros
-//! can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes as long as it finds no
-//! match, so after a megabyte of noise it can miss some thousand zeros.
+//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A
+//! stream of zstd can hold uncompressed data. In a stream of zlib, each match of 258 bytes can be two bits that are 0,
+//! so the zeros can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it
+//! finds no match, so after a megabyte of noise it can miss some thousand zeros.
 
 use core::iter;
 use core::ops::Range;
@@ -15,21 +15,21 @@ use crate::header::{ChunkHeader, INT32};
 
 const PAGE_LEN: usize = 4096;
 
-/// The number of bytes that a page of zeros stands for at least if a zlib encoder has written it.
+/// The least number of bytes that a page of zeros stands for if a zlib encoder has written the page.
 const ZLIB_PAGE_DATA: usize = PAGE_LEN * 8 / 2 * 258;
 
 /// In a stream of LZ4 for less data than this, no encoder misses a page of zeros. The encoder that skips fastest, LZ4HC
-/// at levels 1 and 2 (LZ4 1.10), skips 1 byte for each 512 without a match, which is 1024 bytes here.
+/// at levels 1 and 2 (LZ4 1.10), skips 1 byte more after each 512 bytes without a match, so at most 1024 bytes here.
 const LZ4_NOISE: usize = 1 << 19;
 
 impl ChunkHeader {
     /// The offset in a block of the first page that was probably lost: 4096 zeros in the compressed bytes of a stream,
-    /// where no encoder leaves them. `block` has the stored bytes of the block, and decompresses to `length` bytes. `at`
-    /// is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
+    /// where no encoder writes them. `block` has the stored bytes of the block, and decompresses to `length` bytes.
+    /// `at` is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
     ///
-    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Streams of
-    /// 4 MiB of data (zlib), 512 KiB (LZ4) or more are not searched either, nor those of a codec that
-    /// [`Decompressor`](crate#what-is-decompressed) does not support.
+    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Long
+    /// streams are not searched either, from 4 MiB of data on for zlib and from 512 KiB on for LZ4, nor streams of a
+    /// codec that [`Decompressor`](crate#what-is-decompressed) does not support.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -94,14 +94,14 @@ fn zero_page(block: &[u8], range: Range<usize>, at: u64) -> Option<usize> {
     (first..(range.end + 1).saturating_sub(PAGE_LEN)).step_by(PAGE_LEN).find(is_zero)
 }
 
-/// The byte ranges of a frame of zstd that are compressed. The other bytes are headers, and data as it is.
+/// The byte ranges of a frame of zstd that are compressed. The other bytes are headers and uncompressed data.
 ///
 /// ```text
 /// frame  28 b5 2f fd | descriptor | window, dictionary, content size | blocks
 /// block  3 bytes: bit 0 is set in the last block, bits 1 and 2 are the type, the other bits the size
-///        type 0  data as it is
+///        type 0  uncompressed data
 ///        type 1  one byte, which is repeated
-///        type 2  literals, with a header whose bits 0 and 1 are 0 if they are data as they are; sequences
+///        type 2  literals, whose header has the bits 0 and 1 clear if they are uncompressed; sequences
 /// ```
 fn zstd_compressed(stream: &[u8]) -> impl Iterator<Item = Range<usize>> {
     const MAGIC_LEN: usize = 4;
@@ -137,8 +137,8 @@ fn zstd_compressed(stream: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of bytes at the start of a compressed block of zstd that are the header of literals and the literals as
-/// they are. 0 if the literals are compressed.
+/// The number of bytes at the start of a compressed block of zstd that are the header of the literals and uncompressed
+/// literals. 0 if the literals are compressed.
 fn raw_literals(block: &[u8]) -> usize {
     let &[a, b, c] = block.first_chunk().unwrap_or(&[1; 3]);
     let [a, b, c] = [a, b, c].map(usize::from);

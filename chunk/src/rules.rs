@@ -9,8 +9,8 @@ use crate::header::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue};
 /// The header of a chunk that this crate can decompress: its values do not contradict each other, and the codec and the
 /// filters are supported. [`ChunkHeader::checked`] makes it, with a check that decompression does not repeat.
 ///
-/// `Decompressor::decompress_block_bytes` takes it, for blocks of a chunk that was not read as a whole. `Chunk` is a whole
-/// chunk.
+/// `Decompressor::decompress_block_bytes` takes a `CheckedHeader`, for blocks of a chunk that was not read as a whole.
+/// For a whole chunk, use `Chunk`.
 ///
 /// ```
 /// use b2nd_chunk::ChunkHeader;

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::problem::Problem;
 use crate::terminal::remark;
 
-/// How long a command waits, in all.
+/// The maximum time that a command waits for other processes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// After this time, the command says which process it waits for.
@@ -19,7 +19,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// An error whose problem can be that another process changes the frame.
+/// An error that can mean that another process is changing the frame.
 pub(crate) trait HasProblem {
     /// The problem, if the attempt that failed with it can be repeated.
     fn problem(&self) -> Option<&Problem>;
@@ -102,7 +102,7 @@ mod system {
 
     use rustix::fs::{major, minor};
 
-    /// The id and the name of the process that has locked a file, if the system tells.
+    /// The id and the name of the process that has locked a file, if the system shows them.
     pub(super) fn process_with_lock(file: &Path) -> Option<(u32, String)> {
         let metadata = file.metadata().ok()?;
         let (device, inode) = (metadata.st_dev(), metadata.st_ino());

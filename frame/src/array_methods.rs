@@ -1,4 +1,4 @@
-//! The public methods of [`Array`]. Those that read the file call `read/` and `slice/`.
+//! The public methods of [`Array`]. Methods that read the file call `read/` and `slice/`.
 
 use std::path::Path;
 
@@ -33,12 +33,12 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, if another
-    /// file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). This opens the file and
-    /// reads the header.
+    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, if
+    /// another file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). Each call
+    /// opens the file and reads the header.
     ///
-    /// Call it after such an error. A program that watches an array for new items calls it each time it looks. The cookbook
-    /// has an example.
+    /// Call `refresh` after such an error. A program that watches an array for new items calls `refresh` before each
+    /// read. The cookbook has an example.
     ///
     /// # Errors
     ///
@@ -245,7 +245,7 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        // It must be known before the first read.
+        // The version must be known before the first read.
         self.version();
         let trailer = trailer_or_changing(&self.frame);
         self.check_version()?;

@@ -75,8 +75,8 @@
 //!
 //! # One array for many threads
 //!
-//! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). It keeps what its slices have read of the chunk
-//! index, so open it once (feature `decompress`).
+//! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). It keeps what its slices have read of the
+//! chunk index, so open each array only once (feature `decompress`).
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -98,13 +98,13 @@
 //! A slice of an `Array` fails with `Changing` if the array has changed since it was opened: its file was written, or
 //! another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
 //!
-//! A program that watches an array calls `refresh` each time it looks, so that it has the new shape. If the array
-//! changes at that moment, the read fails with `Changing`. If a program writes the file anew in its place, as `cp` does, the
-//! file is missing, empty or cut off for a moment, and `refresh` fails for this reason. In both cases try again, and give up
+//! A program that watches an array calls `refresh` before each read, to get the new shape. If the array changes at that
+//! moment, the read fails with `Changing`. If a program writes the file anew in its place, as `cp` does, the file is
+//! missing, empty or cut off for a moment, and `refresh` fails for this reason. In both cases try again, and give up
 //! after some time.
 //!
 //! python-blosc2 resizes an array first, and sets the new items later: until then, a reader finds zeros there. Only the
-//! writing program can tell when its items are complete, for example by a vlmetalayer.
+//! writing program can record that its items are complete, for example in a vlmetalayer.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -147,10 +147,10 @@
 //! # A slice by HTTP
 //!
 //! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing itself. You request the
-//! ranges with any HTTP client, also an async one, and can request several ranges at a time. The ranges come in waves:
+//! ranges with any HTTP client, which can be async, and can request several ranges at a time. The ranges come in waves:
 //! the bytes of a wave determine the ranges of the next wave. For attributes, stores and zip files on a server, use
-//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a
-//! server](#the-first-bytes-from-a-server) shows what to do if the header of the frame is longer than 512 bytes.
+//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a server](#the-first-bytes-from-a-server) shows what to
+//! do if the header of the frame is longer than 512 bytes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -331,12 +331,12 @@
 //!
 //! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
 //! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: `Array::refresh` before a read opens it with
-//! the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has indexed
-//! the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
+//! all committed images. Other programs can read the file while it grows: they call `Array::refresh` before a read, to
+//! get the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has
+//! indexed the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
 //!
-//! The chunk shape does not change when the array grows, so choose it for the array as it will be. If
-//! `write_array` made a file of a single row, each appended row is a chunk of its own. For an array that has no images yet,
+//! The chunk shape does not change when the array grows, so choose it for the final size of the array. If `write_array`
+//! made a file of a single row, each appended row is a chunk of its own. For an array that has no images yet,
 //! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
 //!
 //! ```
@@ -447,7 +447,7 @@
 //! use b2nd_frame::b2nd_serde::{Meta, from_slice, serialized_size, to_slice};
 //!
 //! let mut bytes = std::fs::read("tests/data/int32_3x5.b2nd")?;
-//! // The position does not change as long as nobody rewrites the file.
+//! // Changes in place keep this position; a rewrite can move it.
 //! let metalayer = Frame::parse(&bytes)?.array_metalayer().expect("an array").clone();
 //! let content = &mut bytes[metalayer.offset()..][..metalayer.bytes().len()];
 //!
@@ -739,7 +739,7 @@
 //! # Ok::<(), b2nd_serde::Error>(())
 //! ```
 //!
-//! [`Meta`](b2nd_serde::Meta) is a ready-made struct of this kind. It tells all four layouts apart.
+//! [`Meta`](b2nd_serde::Meta) is a ready-made struct of this kind. It distinguishes all four layouts.
 //!
 //! # Without `std` or an allocator
 //!

@@ -138,7 +138,8 @@ impl Error {
 
     /// The error for a failed read. [`at`](Self::at) can add the path of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        // A source can be made of another one, as that of a frame in the data of a store.
+        // A source can read from another source and return its error, like the source of a frame in the data of a
+        // store.
         match reason.downcast::<Self>() {
             Ok(error)
                 if matches!(
@@ -162,7 +163,7 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Incomplete(needed))
     }
 
-    /// The error of a source of which only some byte ranges are known.
+    /// The error of a source that lacks these byte ranges.
     pub(crate) fn unknown(ranges: Vec<Range<u64>>) -> Self {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
@@ -207,7 +208,7 @@ impl Error {
         Self::new(ErrorKind::Changing, finding.map_or_else(text, Detail::Finding))
     }
 
-    /// The error of a frame that a writer has changed, instead of what this seemed to be.
+    /// The error of the kind `Changing` that replaces this error if a writer has changed the frame.
     pub(crate) fn into_changing(self) -> Self {
         match self.0.detail {
             Detail::Finding(finding) => Self::changing(Some(finding)),
@@ -297,8 +298,8 @@ impl Error {
         }
     }
 
-    /// The byte ranges that are needed of a [`KnownRanges`](crate::KnownRanges), in the whole file. Empty if the error
-    /// has another reason.
+    /// The byte ranges that a [`KnownRanges`](crate::KnownRanges) lacks, as offsets in the whole file. Empty if the
+    /// error has another reason.
     ///
     /// ```
     /// use b2nd_frame::{Frame, KnownRanges};
@@ -439,7 +440,7 @@ impl From<Error> for io::Error {
             | ErrorKind::TooLarge
             | ErrorKind::ArrayUnknown
             | ErrorKind::OrderUnknown
-            // Not `Interrupted`, after which the standard library makes a call again.
+            // Not `Interrupted`, because the standard library repeats a call after that error.
             | ErrorKind::Stopped => io::ErrorKind::Other,
         };
         Self::new(kind, error)

@@ -1,4 +1,4 @@
-//! Versions of files, which tell whether a file was changed, or another file has taken its path.
+//! Versions of files, to find out whether a file was changed or replaced.
 
 use core::num::NonZeroU64;
 use std::collections::hash_map::DefaultHasher;
@@ -9,14 +9,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A file that was written this long before a frame was opened is not from a later commit. Times of files are less exact
-/// than the clock of the system; on FAT, they are even seconds.
+/// A file modified more than this long before a frame was opened is not from a later commit. File times are less exact
+/// than the system clock; FAT rounds them to two seconds.
 const CLOCK: Duration = Duration::from_secs(2);
 
-/// The version of a file or of another source. Its bytes are the same as long as their version is equal.
+/// The version of a file or of another source. While it stays equal, the bytes are taken to be unchanged.
 ///
-/// The version of a file consists of its length, the time of the last write, and its identity. So a path has another version
-/// if another file has taken it. On Windows, files have no identity here: a file of equal length and time has an equal version.
+/// The version of a file consists of its length, its modification time, and its identity. So a path has another version
+/// if another file has taken it. On Windows, files have no identity here: a file of equal length and time has an equal
+/// version.
 ///
 /// ```
 /// use std::fs::{self, File};
@@ -34,7 +35,7 @@ const CLOCK: Duration = Duration::from_secs(2);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// For an object on a server, it consists of any bytes, such as those of the `ETag`:
+/// For an object on a server, any bytes can be the version, such as those of the `ETag`:
 ///
 /// ```
 /// use b2nd_frame::FileVersion;
@@ -63,15 +64,15 @@ impl From<&[u8]> for FileVersion {
     }
 }
 
-/// Whether a source has changed between two looks at its version. A version that is not known tells nothing: a source on a
-/// server may know it only after the first read.
+/// Whether two versions of a source differ. An unknown version counts as unchanged, because a source on a server may
+/// know it only after the first read.
 pub(crate) fn has_changed<V: PartialEq>(before: Option<V>, now: Option<V>) -> bool {
     before.zip(now).is_some_and(|(before, now)| before != now)
 }
 
 impl FileVersion {
-    /// Whether a chunk file can be from a later commit than the index with this version, which was opened at this time:
-    /// another index has taken its path, and the chunk file was not written long before.
+    /// Whether `chunk_file` can belong to a later commit than this index. It can if another index is now at the path,
+    /// and the chunk file was not modified long before `opened`.
     pub(crate) fn can_precede(&self, opened: SystemTime, chunk_file: &Metadata, index: &Path) -> bool {
         let is_recent = |modified: SystemTime| modified.checked_add(CLOCK).is_none_or(|time| time >= opened);
         let Kind::File(FileStamp { identity, .. }) = self.0 else { return false };
@@ -102,11 +103,11 @@ impl FileStamp {
     }
 }
 
-/// The hash of a [`FileStamp`]. It needs little memory, so a slice can keep one for each of its chunks.
+/// The hash of a [`FileStamp`]. A hash needs little memory, so a slice can keep a hash for each of its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StampHash(NonZeroU64);
 
-/// The identity of a file as long as it is open. Where a system has none, all files are equal.
+/// The device and inode of a file. They are unique only while the file is open. Outside Unix, all files compare equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FileIdentity {
     #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! The public methods of [`Frame`]. Those about the header in memory are complete here, and the folders use them too. The
-//! others call `read/`, `check/`, `dump/` or `edit/`.
+//! The public methods of [`Frame`]. Methods about the header in memory are complete here, and the code in the folders
+//! uses them too. The other methods call `read/`, `check/`, `dump/` or `edit/`.
 
 use core::ops::ControlFlow;
 use std::path::Path;
@@ -124,7 +124,7 @@ impl Frame<()> {
     }
 }
 
-/// The header, which is in memory.
+/// Methods about the header, which is in memory.
 impl<R> Frame<R> {
     /// The values of the header, without the metalayers.
     #[must_use]
@@ -318,7 +318,7 @@ impl<R> Frame<R> {
     }
 }
 
-/// The rest of the frame, which is read.
+/// Methods that read the rest of the frame.
 impl<R: ReadAt> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///

@@ -1,4 +1,4 @@
-//! A source of which only some byte ranges are known.
+//! A source that has only some byte ranges.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use crate::spans::gaps;
 
 /// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
 ///
-/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs others returns an error of
-/// the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists them ([`Error::ranges`]). The program fetches
-/// these ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays and slices, zip
-/// files and stores are read so. A [`Store`](crate::Store) keeps its source, so give it an [`Arc`](std::sync::Arc) of
-/// the ranges.
+/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs other bytes returns an error
+/// of the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists the missing ranges ([`Error::ranges`]). The
+/// program fetches these ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays
+/// and slices, zip files and stores can be read in this way. A [`Store`](crate::Store) keeps its source, so give it an
+/// [`Arc`](std::sync::Arc) of the ranges.
 ///
-/// Each call begins again, so for slices of more than 64 MiB, a `SlicePlan` is faster.
+/// Each call starts from the beginning, so for slices of more than 64 MiB, a `SlicePlan` is faster.
 ///
 /// ```
 /// # #[cfg(feature = "decompress")] {
@@ -59,7 +59,7 @@ pub struct KnownRanges {
 }
 
 impl KnownRanges {
-    /// A source of `size` bytes, of which nothing is known.
+    /// A source of `size` bytes, without any byte range yet.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame, KnownRanges};
@@ -73,7 +73,7 @@ impl KnownRanges {
         Self { size, known: Mutex::default() }
     }
 
-    /// Inserts bytes from an offset on. Bytes that are known already stay.
+    /// Inserts bytes from an offset on. Bytes that are already known are not replaced.
     ///
     /// ```
     /// use b2nd_frame::{KnownRanges, ReadAt};
@@ -95,7 +95,7 @@ impl KnownRanges {
         }
     }
 
-    /// Forgets all bytes, for example after a slice was read. An `Array` keeps what it will need again.
+    /// Forgets all bytes, for example after a slice was read. An `Array` has a cache of its own for later slices.
     ///
     /// ```
     /// use b2nd_frame::{KnownRanges, ReadAt};
@@ -111,7 +111,7 @@ impl KnownRanges {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<u8>>> {
-        // All ranges in the map are right, also after a panic.
+        // A panic leaves no wrong range in the map, so the lock is still usable.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

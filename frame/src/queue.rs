@@ -8,24 +8,24 @@ use std::thread;
 /// The maximum number of threads. More threads do not make the work faster, but they take more memory.
 pub(crate) const MAX_THREADS: usize = 256;
 
-/// The maximum number of tasks per thread whose results have not been taken. With one task that runs and one that
-/// waits, a thread that has finished a task finds another one.
+/// The maximum number of tasks per thread whose results have not been taken. While one task of a thread runs, a second
+/// task waits, so a thread that has finished a task finds the next task.
 const TASKS_PER_THREAD: usize = 2;
 
 /// A queue of tasks `T`, whose results come in the order of the tasks.
 ///
-/// - Only the calling thread adds tasks and takes results, so what it reads from or writes to need not be `Send`. When
-///   it would have to wait for a result, it runs a task instead.
-/// - Each task but the first starts a thread, until all have started. So a single task needs no thread. If the system
-///   refuses to start one, the others do the work.
+/// - Only the calling thread adds tasks and takes results, so the source of the tasks and the destination of the
+///   results need not be `Send`. When the calling thread would have to wait for a result, it runs a task instead.
+/// - Each task but the first starts a thread, until all threads have started. So a single task needs no thread. If the
+///   system refuses to start a thread, the other threads do the work.
 /// - The tasks and results in the queue are at most [`TASKS_PER_THREAD`] per thread.
-/// - The first error, in the order of the tasks, is the one that the calling thread gets, as with one thread. All later
-///   tasks are then given up.
-/// - If a task panics, the calling thread panics with it.
+/// - The calling thread gets the first error in the order of the tasks, as with one thread. All later tasks are then
+///   given up.
+/// - If a task panics, the calling thread panics too.
 pub(crate) struct Queue<'q, T, D, E> {
     /// Runs a task in the calling thread.
     run: &'q mut dyn FnMut(T) -> Result<D, E>,
-    /// Starts another thread. Returns `false` if there are no more.
+    /// Starts another thread. Returns `false` if no more threads can be started.
     start: &'q mut dyn FnMut() -> bool,
     may_start: bool,
     shared: &'q Shared<T, D, E>,
@@ -36,7 +36,7 @@ pub(crate) struct Queue<'q, T, D, E> {
     taken: usize,
 }
 
-/// What the threads share.
+/// The state of a queue, shared by its threads.
 struct Shared<T, D, E> {
     state: Mutex<State<T, D, E>>,
     /// Wakes threads that wait for a task.
@@ -233,7 +233,8 @@ mod tests {
     fn after_an_error_nothing_is_left() {
         let worker = || |task: usize| if task == 0 { Err("task 0") } else { Ok(task) };
         in_order(worker(), (1..3).map(|_| worker()), |queue| {
-            // The queue holds six tasks, so none of these calls waits for task 0, but one can find its result.
+            // The queue holds six tasks, so none of these calls waits for task 0, but one of the calls can find its
+            // result.
             let errors = (0..5).filter_map(|task| queue.push(task).err()).count();
             let rest: Vec<_> = core::iter::from_fn(|| queue.next().transpose()).collect();
             assert_eq!(errors + rest.iter().filter(|result| result.is_err()).count(), 1);

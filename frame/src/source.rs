@@ -9,8 +9,8 @@ use crate::file_version::FileVersion;
 
 /// Bytes that are read at offsets: a file, memory, an object on a server.
 ///
-/// Files, `&[u8]`, `Vec<u8>`, `Arc<[u8]>` and references to them are sources. For other bytes, such as a memory map, put
-/// them into a [`Cursor`], whose position is not used. For a reader with a position, use [`Seekable`].
+/// Files, `&[u8]`, `Vec<u8>`, `Arc<[u8]>` and references to them are sources. Put other bytes, such as a memory map,
+/// into a [`Cursor`]; its position is ignored. For a reader with a position, use [`Seekable`].
 ///
 /// A method takes `&self`, so threads can share a source.
 ///
@@ -28,8 +28,8 @@ use crate::file_version::FileVersion;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ReadAt {
-    /// Reads bytes from an offset on, and returns their number. It can be smaller than the buffer; 0 means that the source
-    /// ends at the offset or before.
+    /// Reads bytes from an offset on, and returns their number. The number can be smaller than the buffer; 0 means that
+    /// the source ends at the offset or before.
     ///
     /// # Errors
     ///
@@ -43,27 +43,27 @@ pub trait ReadAt {
     /// If the number is not known.
     fn size(&self) -> io::Result<u64>;
 
-    /// The version of the bytes; `None` if they never change, or their version is not known. An `Array` notices by it that
-    /// its file was changed.
+    /// The version of the bytes; `None` if they never change, or their version is not known. An `Array` compares
+    /// versions to notice a change of its file.
     ///
-    /// It is called before the header of a frame is read, and after each slice. An object on a server can return the version
-    /// of its last response without a request, so that this takes no time.
+    /// This method is called before the header of a frame is read, and after each slice. The source of an object on a
+    /// server can return the version of the last response, so that this call needs no request.
     fn version(&self) -> Option<FileVersion> {
         None
     }
 
-    /// The number of bytes that this source could transfer in the time from a request to its first byte; 0, the default,
-    /// if there is no such delay, as for files. A slice reads about as many needless bytes if that saves a round trip, but at
-    /// most 64 MiB.
+    /// The number of bytes that this source could transfer in the time from a request to its first byte; 0 if there is
+    /// no such delay, as for files. The default is 0. To save a round trip, a slice reads at most about this number of
+    /// needless bytes, and never more than 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {
         0
     }
 
-    /// Announces byte ranges that the next calls of [`read_at`](Self::read_at) read, at least some of them. A source with
-    /// a delay can request them in parallel, and keep their bytes until the next announcement. The ranges are sorted
-    /// and share no bytes. By default, this does nothing.
+    /// Announces byte ranges. The next calls of [`read_at`](Self::read_at) read all or some of them. A source with a
+    /// delay can request them in parallel, and keep their bytes until the next announcement. The ranges are sorted and
+    /// share no bytes. By default, this does nothing.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl<R> Seekable<R> {
 
 impl<R: Read + Seek> ReadAt for Seekable<R> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        // The reader is moved before each read, so it does not matter where a panic has left it.
+        // The position is set before each read, so the position after a panic does not matter.
         let mut reader = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         reader.seek(SeekFrom::Start(offset))?;
         reader.read(buffer)
@@ -254,7 +254,7 @@ pub(crate) fn fill(source: &(impl ReadAt + ?Sized), offset: u64, buffer: &mut [u
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match source.read_at(rest, offset.saturating_add(filled as u64)) {
             Ok(0) => break,
-            // A wrong source could return more than the buffer has.
+            // A faulty source could return a number above the length of the buffer.
             Ok(read) => filled = filled.saturating_add(read),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Ranges, mostly of bytes: what lies between them, and which of them overlap.
+//! Ranges, mostly of bytes: their gaps, overlaps and unions.
 
 use core::ops::Range;
 
@@ -29,8 +29,8 @@ pub(crate) fn gaps<T: Copy + Ord>(
     })
 }
 
-/// For each range that begins before the end of an earlier one: the name of the earlier one that ends last, and its own
-/// name. The ranges must be sorted by their starts.
+/// For each range that begins before an earlier range ends: the name of the earlier range that ends last, then the
+/// range's own name. The ranges must be sorted by their starts.
 pub(crate) fn overlaps<T: Copy + Ord, N: Copy>(
     ranges: impl IntoIterator<Item = (Range<T>, N)>,
 ) -> impl Iterator<Item = (N, N)> {
@@ -44,7 +44,7 @@ pub(crate) fn overlaps<T: Copy + Ord, N: Copy>(
     })
 }
 
-/// The ranges in ascending order. Ranges that touch or overlap are one.
+/// The ranges in ascending order. Ranges that touch or overlap are joined.
 pub(crate) fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|range, before| {

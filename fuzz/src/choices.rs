@@ -38,7 +38,7 @@ impl<'a> Choices<'a> {
         self.0.is_empty()
     }
 
-    /// Removes the next `count` bytes of the choices, or fewer if there are not so many, and returns them.
+    /// Removes and returns the next `count` bytes of the choices, or all if fewer are left.
     pub fn bytes(&mut self, count: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(count.min(self.0.len()));
         self.0 = rest;

@@ -33,7 +33,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
 }
 
 /// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them. The variable `FUZZ_SEED` is the seed of the random
-/// numbers. This number is printed, so that the run can be repeated. An input with which the target panics is kept in
+/// numbers. The seed is printed, so that the run can be repeated. An input with which the target panics is kept in
 /// `fuzz/target/found`.
 pub fn replay(target: &Target) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));

@@ -73,7 +73,7 @@ def change(folder, kind, contiguous):
     path, copy = new("copied_as_another_dtype")
     say({"run": ["rewrite", path, copy, "--dtype", "<i8"]})
     yield copy, "absent"
-    # python-blosc2 does not change the files of an index if it extends an array, but writes more of them.
+    # When python-blosc2 extends an array, it does not change the files of the index, but writes further files.
     path, _ = new("another_shape_and_back")
     say({"run": ["set", path, "--shape", str(COUNT - 1)]})
     say({"run": ["set", path, "--shape", str(COUNT)]})
@@ -104,7 +104,7 @@ def change(folder, kind, contiguous):
 
 
 def index_of(array):
-    """What python-blosc2 thinks of the only index of an array."""
+    """The state of the only index of an array in python-blosc2."""
     return ["stale" if index.stale else "valid" for index in array.indexes] or ["absent"]
 
 
@@ -114,7 +114,7 @@ def bounds(ordered):
     starts = np.linspace(1, len(ordered) - 20, 4).astype(int)
     halves = ordered // 2 if ordered.dtype.kind in "iu" else ordered / 2
     between = halves[:-1] + halves[1:]
-    # Python's numbers: with those of NumPy, python-blosc2 uses no index.
+    # The bounds are numbers of Python, because python-blosc2 uses no index if they are numbers of NumPy.
     return {(between[start - 1].item(), between[start + 18].item()) for start in starts}
 
 
@@ -138,7 +138,7 @@ def query(cases):
         if Path(path).is_file():
             assert queried(array, name) == (expected == "used"), name
             if expected == "stale":
-                # The descriptor is whole: an index can be built with it again.
+                # The descriptor is still complete, so python-blosc2 can build the index again.
                 array.rebuild_index()
                 assert index_of(array) == ["valid"] and queried(array, name), name
 

@@ -1,4 +1,4 @@
-//! Arrays whose items python-blosc2 has indexed, and which `b2nd` and `ArrayUpdate` then change or copy.
+//! Arrays that python-blosc2 has indexed. `b2nd` and `ArrayUpdate` then change or copy them.
 
 use std::env;
 use std::fs::OpenOptions;

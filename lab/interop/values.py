@@ -108,7 +108,7 @@ def text_of_bytes(value):
 
 
 def alike(text, array):
-    """Whether a text means the same as NumPy's text of an array. It can differ in digits, because NumPy adds needless ones to short
+    """Whether a text means the same as NumPy's text of an array. It can differ in digits, because NumPy adds needless digits to short
     floats with exponents. Texts with quotes or escapes are not compared, because ours are quoted in another way."""
     # For an array without dimensions, NumPy prints a text as it is, with no quotes and no escapes. The command does so
     # too, but replaces control characters, to protect a terminal.

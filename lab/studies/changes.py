@@ -40,7 +40,7 @@ def padded(array):
 
 
 def of_python(path):
-    """An array in a file as python-blosc2 reads it: shape, items in hexadecimal, dtype, chunks and blocks; None if it does not."""
+    """An array in a file as python-blosc2 reads it: shape, items in hexadecimal, dtype, chunks and blocks; None if it cannot."""
     try:
         array = blosc2.open(str(path), mode="r")
         if not isinstance(array, blosc2.NDArray):
@@ -78,7 +78,7 @@ def files_of(path):
 
 
 class Array:
-    """A copy of an array, and what is known of it."""
+    """A copy of an array, with its record, its findings and its old content."""
 
     def __init__(self, source, folder):
         self.source, self.folder = source, folder
@@ -89,7 +89,7 @@ class Array:
         if self.record["nbytes"] is None or self.record["nbytes"] > MOST:
             return
         self.findings = collections.Counter(reported([self.path], "--data")[0])
-        # python-blosc2 reads other bytes each time if they were never written.
+        # Items that were never written differ each time python-blosc2 reads them.
         is_written = all(chunk.get("kind") != "uninitialized" for chunk in b2nd("chunks", "--json", self.path))
         self.readers = ["python", "command"] if is_written else ["command"]
         for reader in self.readers:
@@ -131,7 +131,7 @@ class Array:
         return file
 
 
-# What a command does to an array: whether the new content is right.
+# For each effect of a command: whether the new content of an array is right.
 def is_same(array, new):
     return new[:2] == array.old[:2] and (new.dtype == array.old.dtype or array.missing_dtype())
 
@@ -187,7 +187,7 @@ def changes(source):
         for name, (words, new, is_right) in COMMANDS.items():
             if 0 in (array.record["shape"] or [0]) and name in ("set --shape", "convert --append"):
                 continue
-            # The vlmetalayer that is removed is the one that the command before has set.
+            # This command removes the vlmetalayer that the command before it has set.
             if name != "set --remove-vlmeta":
                 array.reset()
             before = files_of(array.path)
@@ -217,7 +217,7 @@ def judge(array, name, path, is_right, before):
         return f"{reader} reads chunks {new.chunks} and blocks {new.blocks}"
     more = collections.Counter(reported([path], "--data")[0]) - array.findings
     if not any(last(*new[:2])):
-        # These warn of zeros at the end, which could be real data.
+        # These two codes warn of zeros at the end, which could be real data.
         more = {finding: count for finding, count in more.items() if finding[1] not in ("no-data", "never-written")}
     if more:
         return f"check finds {dict(more)}"

@@ -47,7 +47,7 @@ BAD = [ZEROS, OTHER, ERROR]
 
 
 def values(shape):
-    """Items for an array. None is 0, so the items that a resize adds can be recognized."""
+    """Items for an array. No item is 0, so the items that a resize adds can be recognized."""
     return np.arange(1, np.prod(shape) + 1, dtype="<i4").reshape(shape)
 
 
@@ -194,7 +194,7 @@ def kill_before(writer, path, contiguous, last, failure=None):
         if os.WSTOPSIG(status) == signal.SIGTRAP | 0x80:
             if is_entry and changes_files(child):
                 if done == last and failure:
-                    # The number of the call is changed to one that does not exist, so the call does nothing.
+                    # The number of the system call is replaced by an unused number, so the call does nothing.
                     ptrace(PTRACE_POKEUSER, child, ORIG_RAX, 2**64 - 1)
                     fails = True
                 elif done == last:
@@ -307,7 +307,7 @@ INTRODUCTION = """\
 # What a killed writer leaves, and who sees it
 
 Written by `lab/run killed`. It kills python-blosc2 and `b2nd` {count} times while they write a small array: before {each} system call
-that changes a file, and {random} times each at random moments; the results of the latter depend on the speed of the machine. python-blosc2
+that changes a file, and {random} times each at random moments; the results of random moments depend on the speed of the machine. python-blosc2
 then reads the remaining file:
 
 - **before**, **after**: all data and vlmetalayers are old, or all are new.

@@ -1,11 +1,11 @@
-"""Four processes change an array at the same time, and others read it. What ended with status 0 must be in the file.
+"""Four processes change an array at the same time, and others read it. Each change that ended with status 0 must be in the file.
 
     lab/run processes            100 rounds of each case
     lab/run processes --quick    3 rounds, for CI
 
 In each round, four processes of `b2nd` begin at the same time. Beside them, `b2nd cat` and python-blosc2 read the array again and
-again, and every array that they see must be one of those between two changes. In the cases with a lock file, the file `.b2lock` of
-C-Blosc2 exists, and in the last of them, two of the four writers are python-blosc2 with locks.
+again, and every array that they see must be the array before or after a change. In the cases with a lock file, the file `.b2lock` of
+C-Blosc2 exists, and in the last such case, two of the four writers are python-blosc2 with locks.
 """
 
 import collections
@@ -26,7 +26,7 @@ ROUNDS = 3 if IS_QUICK else 100
 WRITERS = 4
 WIDTH = 8
 
-# The number in the first row. Items without any data are a warning of `b2nd check`.
+# The number in the first row. It is not 0, because `b2nd check` warns of an array without any data.
 FIRST = 1 << 40
 
 # A program that reads, or appends rows, with python-blosc2 until its standard input ends.

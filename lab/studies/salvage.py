@@ -257,7 +257,7 @@ NUMBERS = itertools.count()
 
 
 def several_cases(folder, number):
-    """Files with three arrays, of which one is damaged. The arrays are members of a zip file, or follow each other."""
+    """Files with three arrays, one of them damaged. The arrays are members of a zip file, or follow each other."""
     is_zip, frames = number % 2 == 0, []
     for part in range(3):
         path = Path(folder, f"part {part}.b2nd")

@@ -224,7 +224,7 @@ impl<'de> Deserializer<'de> {
     #[inline(always)]
     fn read<V: Visitor<'de>>(&mut self, requested: RequestedEntries, visitor: V) -> Result<V::Value, Error> {
         match Metalayer::ordinary(self.reader) {
-            // `read_general` gives the same result for all that this case takes, only more slowly.
+            // `read_general` would give the same result in this case, only more slowly.
             Some(metalayer) if requested.takes_all_in_order() && !(self.must_end && metalayer.has_rest()) => {
                 let value = visit::<true, V>(&metalayer, requested, visitor)?;
                 self.reader = metalayer.after;
@@ -234,8 +234,8 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// The same for a metalayer that is not ordinary, for a type that does not take all entries in order, or if bytes
-    /// follow the metalayer that must not.
+    /// Does the same if the metalayer is not ordinary, if the type does not take all entries in order, or if bytes
+    /// follow the metalayer although it must end the input.
     // Never inlined, so the code for ordinary metalayers stays small.
     #[cold]
     #[inline(never)]
@@ -268,7 +268,8 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// The error for bytes that a `Meta` rejects. Its own error has the same text, but nothing else.
+/// The error for bytes that a `Meta` rejects. The error that the `Meta` raises itself is only a text, without kind and
+/// offset.
 // The arguments are parts of the deserializer. If the function got the deserializer itself, the compiler would store it in
 // memory for each `Meta`.
 #[cold]
@@ -356,8 +357,9 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // A derived struct has asked for an entry after the last one, and hides this with a `default`: one of its fields may
-    // hold the entry of another. A visitor with a name for each entry may only have checked that nothing follows.
+    // The struct has more names than the layout has entries, and has asked for an entry after the last one. A `default`
+    // has hidden that there was none, so one field may hold the entry of another. A visitor with one name per entry may
+    // ask only to check that nothing follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }
@@ -372,7 +374,7 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
     if takes_more && error.is_custom_length() && error.entry().is_none() {
         return LayoutFault::TakesMore { layout }.error().at(start);
     }
-    // Of the errors here, only this one is about the bytes, which may be valid in another version.
+    // Only the error of a dtype that is not UTF-8 is about the bytes. They may be valid in another version.
     let version = if error.text_fault().is_some() { version } else { 0 };
     error.at(start).of_version(version)
 }
@@ -393,7 +395,7 @@ impl<'de, const ORDINARY: bool> EntryAccess<'_, 'de, ORDINARY> {
         self.metalayer.layout.entry(self.next)
     }
 
-    /// Passes the value of an entry to a serde seed, and returns what the seed makes of it.
+    /// Passes the value of an entry to a serde seed, and returns the result of the seed.
     // Inlined, so the compiler knows `entry`, and removes the match.
     #[inline(always)]
     fn deserialize<S: DeserializeSeed<'de>>(&self, entry: Entry, seed: S) -> Result<S::Value, Error> {

@@ -24,7 +24,7 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     if Layout::B2nd.can_be_fields(fields) {
         return Ok(true);
     }
-    // From here on, the number of fields does not tell which entry each field takes: `fields` may include aliases.
+    // From here on, the number of fields does not determine which entry each field takes: `fields` may include aliases.
     check_known(fields, layout)?;
     if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
         return Ok(true);
@@ -38,8 +38,8 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     Ok(false)
 }
 
-/// Checks that the well-known names are in the order of their entries, and that enough other names are between them for
-/// the entries between them.
+/// Checks that the well-known names are in the order of their entries, and that between two of them there are enough
+/// other names for the entries that are missing there.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);
@@ -84,7 +84,7 @@ pub(super) struct ByName<'e, 'm, 'de, const ORDINARY: bool> {
 impl<const ORDINARY: bool> ByName<'_, '_, '_, ORDINARY> {
     /// The name of the field that takes this entry.
     fn field(&self, entry: Entry) -> &'static str {
-        // If no name is a well-known name of this entry, the struct has seven fields, one for each entry.
+        // If no name is a well-known name of this entry, the struct has seven names, in the order of the entries.
         let in_order = || self.fields.get(entry as usize).copied();
         known(self.fields, entry).or_else(in_order).unwrap_or(entry.name())
     }

@@ -12,15 +12,15 @@ use crate::wire::{FixedInt, Integers, Text};
 /// A deserializer for a value and its place in the metalayer, which may be `ORDINARY`.
 pub(super) struct ValueDeserializer<T, const ORDINARY: bool>(pub(super) T, pub(super) Place);
 
-/// What a Rust type asks its deserializer for, if this makes a difference to a value.
+/// The kind of value that a Rust type requests. Kinds that are treated alike are `Other`.
 enum Request {
     Unsigned,
     Float,
     Char,
     Bytes,
     Enum,
-    /// The name of a field or of a variant. Of the derived types, only an enum with the attribute `field_identifier` or
-    /// `variant_identifier` asks an entry for it.
+    /// The name of a field or of a variant. Among derived types, only an enum with the attribute `field_identifier` or
+    /// `variant_identifier` requests this for an entry.
     Identifier,
     Tuple(usize),
     Struct,
@@ -64,8 +64,8 @@ impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for u8 {
     }
 }
 
-/// Implements [`Value`] for a dimension. A type that asks for an unsigned integer gets one unless the dimension is
-/// negative, which no dimension of an `ORDINARY` metalayer is.
+/// Implements [`Value`] for a dimension. A type that asks for an unsigned integer gets one, unless the dimension is
+/// negative. No dimension of an `ORDINARY` metalayer is negative.
 // Serde's visitor for `u64` accepts every unsigned dimension. So a loop that reads the dimensions of an ordinary
 // metalayer as `u64` has no exit for an error.
 macro_rules! dimension {
@@ -139,7 +139,7 @@ impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> Value<'de, O
     }
 }
 
-/// The error for a Rust type that leaves some dimensions of a vector.
+/// The error for a Rust type that does not take all dimensions of a vector.
 #[cold]
 #[inline(never)]
 fn leaves_dimensions<T: FixedInt>(left: &Integers<'_, T>, place: Place) -> Error {

@@ -79,8 +79,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
     }
 
     /// Shows the next bytes as one value, with its type, its name and its text. If the length is 0, the row has no
-    /// bytes, and is a remark about the next bytes. If the bytes do not fit a line, the other bytes are in further
-    /// rows, without type, name and text.
+    /// bytes, and is a remark about the next bytes. If the bytes do not fit one line, the rest follows in further rows,
+    /// without type, name and text.
     ///
     /// # Errors
     ///
@@ -95,8 +95,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         self.value_with_fault(length, kind, field, value, None)
     }
 
-    /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is on a second line
-    /// below them. The dump can continue after this row.
+    /// Shows the next bytes as one value, like [`value`](Self::value). If there is a fault, it is shown on a second
+    /// line below the bytes. The dump can continue after this row.
     ///
     /// # Errors
     ///

@@ -55,8 +55,8 @@ pub(super) const BYTES_A_LINE: usize = 9;
 /// two bytes.
 const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 
-/// The space for the indentation if offsets have 4 digits. Each further digit takes 1 space of it, so the columns after
-/// the bytes do not move. Offsets of 10 digits leave no space for the indentation.
+/// The space for the indentation if offsets have 4 digits. Each further digit reduces it by 1, so the columns after the
+/// bytes do not move. Offsets of 10 digits leave no space for the indentation.
 const INDENTATION_WIDTH: usize = 6;
 
 /// The widths of the columns of types and names, enough for `array of 14` and `chunkshape[15]` with a space after them.

@@ -168,8 +168,8 @@ pub(crate) enum LayoutFault {
     Takes { layout: Layout, takes: usize },
     /// The struct has no field for this entry, and takes fewer entries than the layout has.
     NoField { layout: Layout, takes: usize, entry: Entry },
-    /// The Rust type takes more entries than the layout has. It is not known how many, only that the type asked for
-    /// another entry after the last one.
+    /// The Rust type takes more entries than the layout has: it asked for another entry after the last one. Their
+    /// number is not known.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },

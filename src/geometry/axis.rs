@@ -65,8 +65,8 @@ where
     U::try_from(integer).map_err(|_| Error(Violation::Negative { entry, dimension, found }))
 }
 
-/// Checks that the product of `factors` is not above the limit of the format. `of` tells which numbers the factors are,
-/// and so determines the limit.
+/// Checks that the product of `factors` is not above the limit of the format. `of` names the kind of factors, which
+/// determines the limit.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
     // A product with a 0 is 0, even if the factors before the 0 overflow. So the result does not depend on the order of
     // the dimensions. C-Blosc2 multiplies from the first dimension on, and may find an overflow before it reaches the

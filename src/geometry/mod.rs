@@ -362,8 +362,8 @@ impl fmt::Debug for Geometry {
     }
 }
 
-// More methods of `Geometry`: default shapes, and those that return a type of their file. rustdoc lists the methods in
-// this order.
+// More methods of `Geometry`: default shapes, and methods that return a type of their own file. rustdoc lists the
+// methods in this order.
 mod chunk;
 mod default;
 mod position;

@@ -79,7 +79,7 @@ impl Geometry {
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
-            // Then the position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
+            // Such a position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
             if in_chunk >= axis.chunk.into() || *x >= axis.shape {
                 return None;
             }

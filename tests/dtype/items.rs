@@ -386,7 +386,7 @@ fn items_nth_count_and_last_do_not_deserialize_the_items_they_skip() {
     assert_eq!(reads(&|| assert_eq!(items().count(), 5)), 0);
     assert_eq!(reads(&|| assert_eq!(items().skip(1).step_by(2).count(), 2)), 2);
 
-    // Each of these leaves the iterator where a loop over `next` would.
+    // Each of these methods leaves the iterator at the same place as a loop over `next`.
     let mut some = items();
     assert_eq!((some.next(), some.nth(1), some.len()), (Some(Ok(Counted(10))), Some(Ok(Counted(12))), 2));
     assert_eq!((some.clone().next(), some.nth(2), some.len()), (Some(Ok(Counted(13))), None, 0));

@@ -134,7 +134,8 @@ fn from_slice_rejects_malformed_bytes_at_their_place() {
     for (name, bytes) in cases {
         let error = from_slice::<Meta>(bytes).unwrap_err();
         line(&mut lines, name, &error);
-        // The type makes no difference. Only a dtype that is not UTF-8 is no error for a type that ignores the dtype.
+        // The error is the same for every type, with one exception: a type that ignores the dtype accepts a dtype that
+        // is not UTF-8.
         let any = from_slice::<serde::de::IgnoredAny>(bytes).err().map(|any| any.to_string());
         assert_eq!(any, Some(error.to_string()).filter(|_| error.kind() != ErrorKind::Utf8), "{name}");
     }
@@ -187,8 +188,8 @@ fn from_slice_names_another_version_in_its_error() {
         let fault = fault.unwrap();
         assert!(says.ends_with(&fault) && fault.ends_with("only version 0 is known"), "{fault}");
     }
-    // A metalayer of another version is read if its bytes have the layout of version 0. But nobody knows what its
-    // numbers mean.
+    // A metalayer of another version is read if its bytes have the layout of version 0. But the meaning of its numbers
+    // is not known.
     let meta: Meta = from_slice(&changed(sixteen(), &[(1, 1)])).unwrap();
     assert_eq!(meta.version(), 1);
     // A metalayer with only three entries has no version, so its error does not name one.

@@ -157,7 +157,7 @@ fn from_slice_does_not_count_aliases_as_entries() {
         assert_eq!(value.dtype.is_some(), layout == Layout::B2ndSix);
     }
 
-    // A struct of six fields, one of which has two names, and a struct of five fields, one of which has two names.
+    // A struct of six fields and a struct of five. In each, one field has two names.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     struct SixAliased {
         version: u8,

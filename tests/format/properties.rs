@@ -16,7 +16,7 @@ use proptest::test_runner::TestRunner;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// A dtype string: that of a usual dtype, or any text without NUL. Some texts are longer than the space that the writer
+/// A dtype string: a usual dtype, or any text without NUL. Some texts are longer than the space that the writer
 /// reserves.
 fn dtypes() -> impl Strategy<Value = String> {
     prop_oneof![

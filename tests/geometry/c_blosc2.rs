@@ -112,7 +112,7 @@ struct Verdict {
     b2nd_open: Option<i32>,
 }
 
-/// The return code of C-Blosc2, and the shapes that it read. They are valid if the return code is not negative.
+/// The return code of C-Blosc2, and the shapes that it read. The shapes are valid if the return code is not negative.
 #[derive(Deserialize)]
 struct Fields {
     rc: i32,

@@ -204,7 +204,7 @@ proptest! {
 
 /// Three shapes that `Geometry::new` accepts: some of the dimensions of `axes`.
 fn accepted(axes: Vec<(i64, i32, i32)>) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
-    // Adds one dimension after another, but not a dimension with which the shapes would be invalid.
+    // Adds the dimensions one by one, and skips each that would make the shapes invalid.
     let (mut shape, mut chunkshape, mut blockshape) = (vec![], vec![], vec![]);
     for (items, chunk, block) in axes {
         shape.push(items);

@@ -8,7 +8,7 @@ export { type Items, type Layout, type Value } from "./items.js";
 
 let ready: Promise<unknown> | undefined;
 
-/** Loads the WebAssembly. `open` does it by itself, but a page that holds the WebAssembly in another way passes it here. */
+/** Loads the WebAssembly. `open` calls this function itself. A page that already holds the WebAssembly passes it here. */
 export function init(wasm?: BufferSource | WebAssembly.Module): Promise<unknown> {
     // After a failure, the next call tries again.
     return (ready ??= load(wasm).catch((error) => {
@@ -21,7 +21,7 @@ async function load(wasm?: BufferSource | WebAssembly.Module): Promise<unknown> 
     return initWasm({ module_or_path: wasm ?? (await beside()) });
 }
 
-/** The file beside this one. Node does not fetch files. */
+/** The WebAssembly beside this file. In Node it is read from the disk, because `fetch` does not read files there. */
 async function beside(): Promise<BufferSource | URL> {
     const url = new URL("./wasm/b2nd_bg.wasm", import.meta.url);
     const isInNode = url.protocol === "file:" && globalThis.process?.versions?.node;
@@ -53,7 +53,7 @@ class Fetcher {
         return new Fetcher(source);
     }
 
-    /** Makes a call again and again, each time with the bytes that it lacked before. */
+    /** Repeats a call until it lacks no more bytes, and fetches the missing bytes before each repetition. */
     async ask<T>(call: () => T, signal?: AbortSignal): Promise<T> {
         for (;;) {
             signal?.throwIfAborted();
@@ -67,10 +67,10 @@ class Fetcher {
     }
 }
 
-/** The most needless bytes between two ranges that cost less than a request of their own, and the most of a request. */
+/** The longest gap between two ranges that are requested together, and the longest such request, in bytes. */
 const [GAP, LONGEST] = [1 << 16, 1 << 22];
 
-/** The ranges, of which those that are near each other are one. */
+/** Merges ranges that are near each other. */
 function merged(ranges: [number, number][]): [number, number][] {
     const result: [number, number][] = [];
     for (const [start, end] of ranges.sort(([one], [other]) => one - other)) {
@@ -81,7 +81,7 @@ function merged(ranges: [number, number][]): [number, number][] {
     return result;
 }
 
-/** What a call returns, or the byte ranges that it lacks. */
+/** The result of a call, or the byte ranges that the call lacks. */
 function attempt<T>(call: () => T): { done: T } | { ranges: [number, number][] } {
     try {
         return { done: call() };
@@ -97,7 +97,7 @@ function attempt<T>(call: () => T): { done: T } | { ranges: [number, number][] }
 export class B2ndArray {
     /** The number of items along each dimension. */
     readonly shape: readonly number[];
-    /** The chunk shape; `null` if the frame is a super-chunk, whose items are in one dimension of chunks. */
+    /** The chunk shape; `null` if the frame is a super-chunk, because its chunks are not in a grid. */
     readonly chunks: readonly number[] | null;
     readonly blocks: readonly number[] | null;
     /** The dtype as NumPy prints it; `null` if the array has none. */
@@ -114,7 +114,7 @@ export class B2ndArray {
     private constructor(
         private readonly fetcher: Fetcher,
         private readonly array: KnownArray,
-        /** The attributes, which are the vlmetalayers of the frame. README.md says what they are made of. */
+        /** The attributes, which are the vlmetalayers of the frame. README.md describes their values. */
         readonly attributes: Readonly<Record<string, unknown>>,
     ) {
         const info = JSON.parse(array.info());
@@ -219,12 +219,12 @@ export class B2ndStore {
     }
 }
 
-/** Opens an array, of which only the header and the attributes are read. */
+/** Opens an array. Only its header and its attributes are read. */
 export async function open(file: Openable, options: ReadOptions = {}): Promise<B2ndArray> {
     return B2ndArray.open(await Fetcher.open(file, options), undefined, options);
 }
 
-/** Opens a store, of which only the list of members is read. */
+/** Opens a store. Only its list of members is read. */
 export async function openStore(file: Openable, options: ReadOptions = {}): Promise<B2ndStore> {
     const store = await B2ndStore.open(await Fetcher.open(file, options), options);
     if (!store) throw new B2ndError("invalid-input", "not a store; `open` reads arrays");

@@ -5,7 +5,7 @@ export type Items =
     | Uint8Array | Int8Array | Uint16Array | Int16Array | Uint32Array | Int32Array | BigUint64Array | BigInt64Array
     | Float32Array | Float64Array | Value[];
 
-/** An item that is no number in a typed array. */
+/** An item, if the items are not in a typed array. */
 export type Value = boolean | number | bigint | string | Uint8Array | Value[] | { [field: string]: Value };
 
 /** The layout of an item, as Rust describes it. */
@@ -30,7 +30,7 @@ const ARRAYS = {
     complex16: Float64Array,
 };
 
-/** The number of bytes in a slice that an item has after Rust has read it. */
+/** The number of bytes of an item in the bytes from Rust. `size` is its number of bytes in the file. */
 export function widened(layout: Layout, size: number): number {
     const base = unfolded(layout).layout;
     return base.kind === "float" && base.size === 2 ? size * 2 : size;
@@ -57,7 +57,7 @@ function value(layout: Layout, view: DataView, at: number): Value {
         case "void":
             return bytes();
         case "bytes":
-            // A character for each byte, as no encoding is known.
+            // A character for each byte, because the encoding is not known.
             return String.fromCharCode(...bytes()).replace(/\0+$/, "");
     }
     const little = !layout.bigEndian;

@@ -3,7 +3,7 @@
 /** What can be opened: a file that a user chose, bytes in memory, or the address of a file on a server. */
 export type Openable = Blob | Uint8Array | ArrayBuffer | string | URL;
 
-/** An error with the code that the command `b2nd` has for it, and the byte of the frame, if there is one. */
+/** An error with the code that the command `b2nd` prints for it, and the offset in the frame, if known. */
 export class B2ndError extends Error {
     override name = "B2ndError";
     constructor(
@@ -15,13 +15,13 @@ export class B2ndError extends Error {
     }
 }
 
-/** The bytes from `start` on that the first read gets: the header of nearly every array. */
+/** The length of the first read. The header of nearly every array is not longer. */
 const FIRST = 4096;
 
 export interface Source {
     readonly name: string;
     readonly size: number;
-    /** The bytes that are known already: those from 0 on. */
+    /** The first bytes of the file, which were read when it was opened. */
     readonly first: Uint8Array;
     read(start: number, end: number, signal?: AbortSignal): Promise<Uint8Array>;
 }
@@ -37,7 +37,7 @@ async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
     const request = async (init: RequestInit): Promise<Response> => {
         let response;
         try {
-            // A browser that keeps ranges can mix those of two versions of a file.
+            // The cache of a browser can mix ranges of two versions of a file.
             response = await fetch(url, { ...init, cache: "no-store" });
         } catch (error) {
             if (init.signal?.aborted) throw error;
@@ -71,7 +71,7 @@ async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
     return { name: url.pathname, size, first, read };
 }
 
-/** The version of a file, as far as the server tells it. */
+/** The version of a file; `null` if the server sends none. */
 function versionOf({ headers }: Response): string | null {
     return headers.get("ETag") ?? headers.get("Last-Modified");
 }

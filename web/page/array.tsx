@@ -9,7 +9,7 @@ import { Table } from "./table.js";
 
 type View = "image" | "picture" | "line" | "table";
 
-/** The first mapping of a view: the last dimensions are the axes, the others are at their middle. */
+/** The first mapping of a view: the last dimensions are the axes, and all others are at their middle index. */
 function mappingOf({ shape, items }: B2ndArray, view: View): Mapping {
     if (view === "image") return [...shape.slice(0, -3).map(middle), "y", "x", null];
     // The fields of a struct are the columns of a table.

@@ -22,7 +22,7 @@ const { outputFiles, metafile } = await build({
 });
 const output = (ending) => outputFiles.find(({ path }) => path.endsWith(ending)).text;
 
-/** What a package says of its licence, and the texts that its folder has. */
+/** The licence that a package states, and the licence texts in its folder. */
 function notice(name, version, licence, folder) {
     const files = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file) && statSync(join(folder, file)).isFile());
     const texts = files.map((file) => readFileSync(join(folder, file), "utf8").trim());
@@ -55,7 +55,7 @@ function rustNotices() {
     return within.map(({ name, version, license, manifest_path }) => notice(name, version, license, dirname(manifest_path)));
 }
 
-/** The packages of each text, as many packages have the same one. */
+/** The packages of each licence text, because many packages have the same text. */
 const titles = new Map();
 for (const { title, texts } of [...npmNotices(), ...rustNotices()]) {
     for (const text of texts.length ? texts : [""]) titles.set(text, [...(titles.get(text) ?? []), title]);

@@ -8,14 +8,14 @@ import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable } from ".
 import { ArrayView } from "./array.js";
 import { Failure, Fields } from "./parts.js";
 
-/** A file that is open, or why it is not. */
+/** An open file, the error of opening it, or only the name of a file that is being opened. */
 type Opened = { name: string; file: B2ndArray | B2ndStore } | { name: string; error: unknown } | { name: string };
 
 function Page() {
     const [opened, setOpened] = useState<Opened | null>(null);
     const opening = useRef<AbortController | null>(null);
     const open = useCallback(async (name: string, file: Openable) => {
-        // An older file does not replace a newer one.
+        // A file that was chosen earlier must not replace this one.
         opening.current?.abort();
         const { signal } = (opening.current = new AbortController());
         setOpened({ name });

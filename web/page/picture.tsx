@@ -28,7 +28,7 @@ export function Picture({ array, mapping, plane, items, choose }: Props) {
     const [sight, setSight] = useState<VisibleDomains | null>(null);
     const { counts, ranges, steps } = plane;
     const aspect = keepsRatio ? "equal" : "auto";
-    // Another part is drawn as a whole, not where the last one was enlarged.
+    // A new part is shown whole: the zoom of the part before does not apply to it.
     const place = JSON.stringify(ranges);
     const data = useMemo(
         () => (isImage ? ndarray(coloursOf(array, mapping, plane, items), [counts.y, counts.x, 3]) : ndarray(numbersOf(array, mapping, plane, items, part === ComplexVisType.Phase), isLine ? [counts.x] : [counts.y, counts.x])),
@@ -71,7 +71,7 @@ export function Picture({ array, mapping, plane, items, choose }: Props) {
     );
 }
 
-/** What a picture does not show. It is drawn with the 7 digits of float32. */
+/** A remark on what the picture cannot show. It is drawn with the 7 digits of float32. */
 function remark(domain: readonly [number, number] | undefined): string | null {
     if (!domain) return "No item can be drawn on this scale: all are NaN, infinite, or not positive on a logarithmic one.";
     const [min, max] = domain;
@@ -86,7 +86,7 @@ function partOf([from, to]: readonly [number, number], [start, stop]: Range): Ra
     return [first, Math.max(first + 1, Math.min(Math.ceil(Math.max(from, to)), stop))];
 }
 
-/** Tells which part of the data the user sees. */
+/** Reports which part of the data the user sees. */
 function Sight({ set }: { set: (domains: VisibleDomains) => void }) {
     const { getVisibleDomains } = useVisCanvasContext();
     const domains = useCameraState(getVisibleDomains, [getVisibleDomains], (one, other) => JSON.stringify(one) === JSON.stringify(other));

@@ -1,7 +1,7 @@
-// What is read of an array: a part of it with one or two dimensions, in steps if it is large.
+// The part of an array that is read. It has one or two dimensions, and is read in steps if it is large.
 import { type B2ndArray, type Items, type Layout, type SliceOptions, type Subscript } from "../js/index.js";
 
-/** The axis of each dimension; `null` for one that is whole, the colours of an image; an index for the others. As in h5web. */
+/** For each dimension, as in h5web: an axis, an index, or `null` for the dimension of the colours of an image. */
 export type Mapping = (number | "x" | "y" | null)[];
 
 /** A range of indices along an axis. */
@@ -11,7 +11,7 @@ export type Range = readonly [start: number, stop: number];
 interface Part {
     /** The ranges of x and y; of x only, if the array has one dimension. */
     ranges: { x: Range; y: Range };
-    /** Every how many items one is read. */
+    /** The distance from one item that is read to the next, along each axis. */
     steps: { x: number; y: number };
     /** The number of items along each axis. */
     counts: { x: number; y: number };
@@ -26,14 +26,14 @@ export interface Plane extends Part {
 const MOST_IN_PICTURE = 1024;
 const MOST_IN_LINE = 1 << 17;
 
-/** The number of bytes that are decompressed without a question, and the most that are ever decompressed. */
+/** The most bytes that are decompressed without asking the user, and the most that are ever decompressed. */
 export const CHEAP = 1 << 26;
 const DEAR = 2 ** 32;
 
-/** Not a time. */
+/** The number for NaT (not a time). */
 const NAT = -(2n ** 63n);
 
-/** The usual length of a block in bytes, for arrays of which the blocks are not known. */
+/** The usual length of a block in bytes, for arrays whose blocks are not known. */
 const USUAL_BLOCK = 1 << 17;
 
 export function wholeRange(array: B2ndArray, mapping: Mapping, axis: "x" | "y"): Range {
@@ -216,11 +216,11 @@ function shortened(text: string): string {
     return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }
 
-/** A short text that is this float and no other of its size: the shortest, if it has more than 16 bits. */
+/** A short text that no other float of this size has: the shortest one, except for float16. */
 function float(value: number, size: number): string {
     if (!Number.isFinite(value) || size > 4) return String(value);
     const rounded = (digits: number) => Number(value.toPrecision(digits));
-    // 5 digits tell each float16 from the others.
+    // 5 digits distinguish all values of float16.
     if (size === 2) return String(rounded(5));
     return String([6, 7, 8].map(rounded).find((short) => Math.fround(short) === value) ?? rounded(9));
 }
@@ -230,7 +230,7 @@ const UNITS: Record<string, readonly [bigint, bigint]> = {
     W: [604_800_000n, 1n], D: [86_400_000n, 1n], h: [3_600_000n, 1n], m: [60_000n, 1n], s: [1000n, 1n], ms: [1n, 1n], us: [1n, 1000n], ns: [1n, 1_000_000n],
 };
 
-/** A datetime as NumPy prints it, or its number if its unit is another one or its year is beyond JavaScript's. */
+/** A datetime as NumPy prints it, or its number if its unit is not in `UNITS`, or its year is out of JavaScript's range. */
 function date(value: bigint, unit: string): string {
     const scale = UNITS[unit];
     if (value === NAT) return "NaT";

@@ -87,7 +87,7 @@ function Pager({ name, length, size, first, set }: PagerProps) {
     );
 }
 
-/** The number of the first row or column. The page follows when the number is complete: at Enter, or when it is left. */
+/** The number of the first row or column. The page changes when the number is complete: at Enter, or when the field loses the focus. */
 function First({ name, length, first, go }: Omit<PagerProps, "size" | "set"> & { go: (to: number) => void }) {
     const [typed, setTyped] = useState(String(first));
     const leave = () => {

@@ -1,13 +1,13 @@
 //! The part of the npm package `b2nd` in Rust: which bytes an array needs, what they mean, and its items.
 //!
-//! JavaScript fetches the bytes. A call that needs bytes that are not known throws the JSON text
-//! `{"ranges":[[0,4096]]}`. JavaScript inserts these ranges, and makes the same call again. Any other error is
+//! JavaScript fetches the bytes. A call that lacks bytes throws the JSON text `{"ranges":[[0,4096]]}`. JavaScript
+//! inserts these ranges, and makes the same call again. Any other error is
 //! `{"code":"truncated","offset":12,"message":"…"}`, with the codes of the command `b2nd`.
 
 #![deny(unsafe_code)]
 
 mod dtype;
-// The JSON of attributes is that of `b2nd info --json`.
+// Attributes have the same JSON as in `b2nd info --json`.
 #[path = "../../cli/src/output/messagepack.rs"]
 mod messagepack;
 mod text;
@@ -52,11 +52,11 @@ fn kebab(kind: ErrorKind) -> String {
     words.collect::<Vec<_>>().concat()
 }
 
-/// A file of which JavaScript knows some byte ranges.
+/// A file, as the byte ranges that JavaScript has inserted.
 #[wasm_bindgen]
 pub struct KnownFile {
     known: Arc<KnownRanges>,
-    /// The name of the file, whose extension can tell the kind of a store.
+    /// The name of the file. Its extension can show the kind of a store.
     name: String,
     store: Option<Option<Store>>,
 }
@@ -72,7 +72,7 @@ impl KnownFile {
         self.known.insert(start, bytes);
     }
 
-    /// Forgets all bytes. Arrays keep what they need again.
+    /// Drops all bytes. Open arrays keep the bytes that they need again.
     pub fn clear(&self) {
         self.known.clear();
     }
@@ -255,8 +255,8 @@ pub struct Reading {
 
 #[wasm_bindgen]
 impl Reading {
-    /// The items of the next piece, in C order: numbers in the byte order of this machine, float16 as float32, all else
-    /// as stored. `undefined` after the last piece.
+    /// The items of the next piece, in C order: numbers in the byte order of this machine, float16 as float32, all
+    /// other items as stored. `undefined` after the last piece.
     pub fn next_piece(&mut self) -> Result<Option<Vec<u8>>, String> {
         if self.plan.is_none() {
             let Some(piece) = self.pieces.next() else { return Ok(None) };
@@ -277,7 +277,7 @@ impl Reading {
     }
 }
 
-/// Reads the byte ranges of a wave. The error lists all that are not known.
+/// Reads the byte ranges of a wave. The error lists all ranges that are missing.
 fn read_wave(reader: &Reader, plan: &SlicePlan) -> Result<Vec<Vec<u8>>, String> {
     let (mut wave, mut unknown) = (Vec::new(), Vec::new());
     for range in plan.ranges() {

@@ -1,4 +1,4 @@
-//! What `messagepack` needs of the module `text` of the command.
+//! The functions of the command's module `text` that `messagepack` needs.
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -18,7 +18,7 @@ const launch = (...more) => {
 };
 
 let browser, server, base;
-/** What the server got: the method and the range of each request. */
+/** The method and the range of each request that the server has received. */
 let requests = [];
 
 before(async () => {
@@ -85,7 +85,7 @@ async function table(page) {
     return page.locator(".cells tbody tr").evaluateAll((rows) => rows.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.textContent)));
 }
 
-/** How many pixels of the picture have each colour, as a number of red, green, blue and opacity from the lowest byte on. */
+/** The number of pixels of each colour in the picture. A colour is a number: red is its lowest byte, then green, blue, opacity. */
 async function histogram(page) {
     const png = await page.locator(".canvas canvas").screenshot();
     return new Map(await page.evaluate(async (bytes) => {
@@ -154,7 +154,7 @@ test("an array of red, green and blue is drawn as an image, as wide as it is", (
         await page.getByText("y 0 to 40, x 0 to 60: every item").waitFor();
         assert.ok((await colours(page, 100, "image")) >= 100);
         assert.ok((await redness(page)) > 0.05);
-        // The slider is that of the two images; the colours have none.
+        // The slider selects one of the two images; there is none for the colours.
         assert.equal(await page.getByRole("slider").count(), 1);
         await page.getByText("1700000000123456789").waitFor();
         await page.getByText('[18446744073709551615,-9223372036854775808,9007199254740991,{"__proto__":1.5}]').waitFor();
@@ -218,7 +218,7 @@ function rows(bytes, columns, size, item) {
 
 test("the table prints floats of 32 bits, datetimes and structs as NumPy does", () =>
     withPage(async (page) => {
-        /** The cells, and the bytes of the last dimensions at the middle of the others. */
+        /** The cells, and the bytes of the last dimensions at the middle of the other dimensions. */
         const shown = async (name, size, axes) => {
             await choose(page, `geometry/${name}.b2nd`);
             await page.getByRole("heading", { name }).waitFor();

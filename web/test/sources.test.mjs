@@ -1,4 +1,4 @@
-// Files, stores and servers, and the bytes that are read of them.
+// Files, stores and servers, and the bytes that are read from them.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { openAsBlob } from "node:fs";
@@ -10,7 +10,7 @@ import { open, openStore } from "../dist/index.js";
 const data = new URL("../../frame/tests/data/", import.meta.url);
 const blob = (name) => openAsBlob(new URL(name, data));
 
-/** The requests that the server has answered: its path, and the range. */
+/** The path and the range of each request that the server has answered. */
 let requests = [];
 let server, base;
 

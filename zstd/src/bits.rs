@@ -36,7 +36,7 @@ impl<'o> BitWriter<'o> {
     pub(crate) fn flush(&mut self) {
         let bytes = self.count / 8;
         let length = self.output.len() + bytes as usize;
-        // Always the same number of bytes is appended, because that is faster than a number that varies.
+        // All 8 bytes are appended, because a copy of constant length is faster. Then the incomplete ones are removed.
         self.output.extend_from_slice(&self.bits.to_le_bytes());
         self.output.truncate(length);
         self.bits >>= 8 * bytes;

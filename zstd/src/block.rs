@@ -18,7 +18,7 @@ const HEADER: usize = 3;
 /// The largest block (`Block_Maximum_Size`).
 pub(crate) const MAX_BLOCK: usize = 1 << 17;
 
-/// Writes blocks, and keeps what a decoder knows from the blocks before: distances, Huffman codes and tables.
+/// Writes blocks, and keeps what a decoder has from earlier blocks: distances, Huffman codes and tables.
 #[derive(Debug, Default)]
 pub(crate) struct BlockWriter {
     /// The distances of the last matches.
@@ -70,8 +70,8 @@ impl BlockWriter {
             }
             return;
         }
-        // A decoder sees nothing of this attempt, so it does not know the codes and tables. It still knows the earlier
-        // ones, but few blocks after an incompressible one could use them.
+        // The decoder never gets this attempt, so the encoder must forget its new codes and tables. It forgets the
+        // earlier ones too: the decoder still has them, but few blocks after an incompressible one could use them.
         output.truncate(start);
         self.forget();
         output.extend_from_slice(&header(RAW, bytes.len(), is_last));

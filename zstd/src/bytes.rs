@@ -28,13 +28,14 @@ pub(crate) fn increment(counts: &mut [u32], index: usize) {
     }
 }
 
-/// The items of a range, as far as the slice has them.
+/// The items of a range; empty if the range is not within the slice.
 #[inline]
 pub(crate) fn part<T>(slice: &[T], range: Range<usize>) -> &[T] {
     slice.get(range).unwrap_or_default()
 }
 
-/// A position or a length, as tables hold it. It fits, because the encoder starts anew after each 2³⁰ bytes.
+/// Converts a position or a length to the type of the tables. It fits 32 bits, because positions start at 0 again after
+/// each 2³⁰ bytes.
 #[inline]
 pub(crate) fn narrow(at: usize) -> u32 {
     low32(at as u64)
@@ -59,7 +60,7 @@ pub(crate) fn load64(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// The number of equal bytes from two positions on, where the second run ends before `end`.
+/// The number of equal bytes from two positions on. The bytes from the second position on end at `end`.
 #[inline]
 pub(crate) fn common_length(bytes: &[u8], first: usize, second: usize, end: usize) -> usize {
     let (Some(first), Some(second)) = (bytes.get(first..), bytes.get(second..end)) else { return 0 };

@@ -15,7 +15,7 @@ const MAGIC_NUMBER: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 /// The bits of `Frame_Header_Descriptor`.
 const SINGLE_SEGMENT: u8 = 1 << 5;
 const CONTENT_SIZE_SHIFT: u32 = 6;
-/// The exponent of a window in `Window_Descriptor` is 10 more than the number there.
+/// The exponent of the window size is this much more than the number in `Window_Descriptor`.
 const MIN_WINDOW_LOG: u32 = 10;
 const WINDOW_LOG_SHIFT: u32 = 3;
 
@@ -103,7 +103,7 @@ fn write_header(length: usize, output: &mut Vec<u8>) {
     output.extend_from_slice(&MAGIC_NUMBER);
     // The window of a single segment is the data, so it needs no description.
     let is_single_segment = length <= WINDOW;
-    // `Frame_Content_Size_Flag`, the width of the length, and what is subtracted from it.
+    // `Frame_Content_Size_Flag`, the width of the length, and what is subtracted from the length.
     let (flag, width, minus): (u8, usize, u64) = match length {
         0..256 => (0, 1, 0),
         256..0x1_0100 => (1, 2, 256),

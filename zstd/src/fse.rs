@@ -6,7 +6,7 @@ use crate::bits::BitWriter;
 use crate::bytes::{get, set};
 use crate::cost::{BIT, log2};
 
-/// The number of symbols of the largest alphabet, the codes of match lengths, rounded up.
+/// The size of the largest alphabet, the 53 codes of match lengths, rounded up.
 pub(crate) const SYMBOLS: usize = 64;
 /// The largest number of states: the format allows `Accuracy_Log` 9 at most.
 const MAX_STATES: usize = 512;
@@ -20,7 +20,7 @@ pub(crate) type Counts = [u32; SYMBOLS];
 pub(crate) struct Distribution {
     /// `Accuracy_Log`.
     pub(crate) log: u32,
-    /// A share of -1 stands for less than one state: the symbol has one state, which needs `log` bits to leave.
+    /// A share of -1 means less than one state. The symbol has one state, and `log` bits are written to leave it.
     shares: [i16; SYMBOLS],
 }
 
@@ -44,11 +44,11 @@ impl Distribution {
         Self { log: 0, shares }
     }
 
-    /// The distribution with the lowest cost for these counts, of which at least two are positive.
+    /// The distribution with the lowest cost for these counts. At least two counts must be positive.
     pub(crate) fn fit(counts: &Counts, max_log: u32) -> Self {
         let total: u32 = counts.iter().sum();
         let used = counts.iter().filter(|&&count| count > 0).count();
-        // More states describe the counts more precisely, but a description of few symbols shall be short.
+        // More states describe the counts more precisely, but the description of few symbols must stay short.
         let precise = total.max(2).ilog2().saturating_sub(2);
         let log = precise.max(used.next_power_of_two().ilog2() + 1).clamp(MIN_LOG, max_log);
         let mut shares = [0; SYMBOLS];
@@ -59,7 +59,8 @@ impl Distribution {
             }
         }
         let mut left = (1 << log) - shares.iter().sum::<i16>();
-        // Moves the sum to the number of states, each time by the change that costs least or saves most.
+        // Changes shares by 1 until their sum is the number of states. Each change is the one that costs least or saves
+        // most.
         while left != 0 {
             let step = left.signum();
             let rows = shares.iter().zip(counts).enumerate();
@@ -91,7 +92,7 @@ impl Distribution {
         Some(cost)
     }
 
-    /// Shares of at least 1 for each symbol, as counts.
+    /// The shares as counts. A share of -1 counts as 1.
     pub(crate) fn counts(&self) -> Counts {
         self.shares.map(|share| share.unsigned_abs().into())
     }
@@ -104,7 +105,7 @@ impl Distribution {
         let mut shares = self.shares.iter();
         while left > 1 {
             let Some(&share) = shares.next() else { break };
-            // A number from 0 to `left`. The smaller ones are written with one bit less.
+            // A number from 0 to `left`. Small numbers are written with one bit less.
             let value = share.wrapping_add(1).unsigned_abs().into();
             let width = left.ilog2() + 1;
             let short = (1 << width) - 1 - left;
@@ -124,7 +125,7 @@ impl Distribution {
     }
 }
 
-/// Writes how many zeros follow a zero, and skips them. Each two bits count up to three zeros.
+/// Writes how many zeros follow a zero, and skips them. Each number of two bits counts up to three zeros.
 fn write_zeros(bits: &mut BitWriter<'_>, shares: &mut core::slice::Iter<'_, i16>) {
     let mut zeros = shares.as_slice().iter().take_while(|share| **share == 0).count();
     if let Some(last) = zeros.checked_sub(1) {
@@ -151,12 +152,13 @@ pub(crate) struct Table {
 /// A symbol in a [`Table`].
 #[derive(Clone, Copy, Debug, Default)]
 struct SymbolStates {
-    /// The index of its first state.
+    /// The index of the symbol's first state in `Table::states`.
     first: u16,
     share: u16,
-    /// The number of bits of the smaller states that can follow this symbol. The larger states have one bit more.
+    /// The number of bits that are written if the next state is below `threshold`. From `threshold` on, one bit more is
+    /// written.
     bits: u16,
-    /// The first of the larger states.
+    /// The smallest next state for which one bit more is written.
     threshold: u16,
 }
 
@@ -168,8 +170,8 @@ impl Table {
         let mut first = 0;
         for (symbol, share) in symbols.iter_mut().zip(shares.iter().map(|share| share.unsigned_abs())) {
             if share > 0 {
-                // The upper bits of the state that follows are a number from `share` to 2 · `share` - 1, which
-                // selects the state of this symbol. The other bits are written.
+                // The upper bits of the next state are a number from `share` to 2 · `share` - 1. This number selects
+                // the state of this symbol, and the lower bits are written.
                 let bits = log - (u32::from(share).next_power_of_two().ilog2());
                 let bits = u16::try_from(bits).unwrap_or_default();
                 *symbol = SymbolStates { first, share, bits, threshold: share << bits << 1 };
@@ -225,7 +227,7 @@ impl<'t> State<'t> {
         Self { table, value: get(&table.states, first.into()) }
     }
 
-    /// Writes the bits with which a decoder leaves the state of this symbol for the current state.
+    /// Writes the bits that lead a decoder from the state of this symbol to the current state.
     #[inline]
     pub(crate) fn add(&mut self, symbol: u8, bits: &mut BitWriter<'_>) {
         let SymbolStates { first, share, bits: least, threshold } = get(&self.table.symbols, symbol.into());
@@ -235,7 +237,7 @@ impl<'t> State<'t> {
         self.value = get(&self.table.states, index.into());
     }
 
-    /// Writes the state itself, from which a decoder starts.
+    /// Writes the state itself; a decoder starts there.
     pub(crate) fn finish(self, bits: &mut BitWriter<'_>) {
         bits.add_lowest(self.value.into(), self.table.log);
     }
@@ -281,7 +283,7 @@ mod tests {
     #[test]
     fn write_counts_zeros_in_threes() {
         for (pairs, expected) in [
-            // Accuracy 5, then for each share itself and 1 more, in as many bits as the remaining states need.
+            // Accuracy 5, then each share plus 1, in as many bits as the remaining states need.
             (&[(0, 1), (1, 1)][..], &[0x10, 0x3f][..]),
             (&[(0, 1), (8, 1)], &[0x10, 0xe3, 0xf9]),
         ] {
@@ -307,7 +309,7 @@ mod tests {
                     let width = u32::from(states.bits + u16::from(value >= states.threshold));
                     reached.push((state.value, width));
                 }
-                // Each state of the symbol is reached from as many states as its bits can tell apart.
+                // Each state of the symbol is reached from as many states as its bits can distinguish.
                 for &(state, width) in &reached {
                     assert_eq!(reached.iter().filter(|&&other| other == (state, width)).count(), 1 << width);
                 }

@@ -53,7 +53,7 @@ struct Code {
 }
 
 impl Codes {
-    /// The best codes for these counts, of which at least two are positive.
+    /// The best codes of at most `MAX_BITS` bits for these counts. At least two counts must be positive.
     pub(crate) fn new(counts: &ByteCounts) -> Self {
         let (bytes, lengths) = lengths(counts);
         let mut numbers = [0_u32; MAX_BITS as usize + 1];
@@ -79,7 +79,7 @@ impl Codes {
         Self { codes, longest }
     }
 
-    /// The length of the code of bytes that occur this often, in bytes. `None` if one of them has no code.
+    /// The length in bytes of the stream for bytes with these counts. `None` if one of the bytes has no code.
     pub(crate) fn length(&self, counts: &ByteCounts) -> Option<usize> {
         let mut bits = 0;
         for (code, &count) in self.codes.iter().zip(counts).filter(|(_, count)| **count > 0) {
@@ -93,7 +93,8 @@ impl Codes {
 
     /// Writes the description of the codes: the weight of each byte. `None` if the format cannot describe them.
     pub(crate) fn write(&self, output: &mut Vec<u8>) -> Option<()> {
-        // A shorter code has a larger weight. The weight of the last byte that has a code follows from the others.
+        // A shorter code has a larger weight. The weight of the last byte that has a code follows from the other
+        // weights.
         let last = self.codes.iter().rposition(|code| code.length > 0)?;
         let weights =
             self.codes.map(|code| if code.length == 0 { 0 } else { self.longest + 1 - code.length });

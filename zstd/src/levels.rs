@@ -1,4 +1,4 @@
-//! What each level does.
+//! The strategy of each level.
 
 use core::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use crate::parse::{Effort, Strategy};
 /// The levels of zstd, without the negative ones.
 pub(crate) const LEVELS: RangeInclusive<u8> = 1..=22;
 
-/// In a longer input, short matches at long distances are worth little, so hashes have more bytes.
+/// In a longer input, short matches at long distances are worth little, so hashes cover more bytes.
 const SHORT: usize = 1 << 17;
 /// In a longer input, the C library searches less at the levels 13 to 15.
 const MEDIUM: usize = 1 << 18;

@@ -12,8 +12,8 @@
 //!
 //! # Levels
 //!
-//! The levels have the numbers of the C library, from 1 (fast) to 22 (small). A level gives about the size that it
-//! gives there, in about 1 to 2 times the time:
+//! The levels have the numbers of the C library, from 1 (fast) to 22 (small). A level gives about the same size as in
+//! the C library, in about 1 to 2 times the time:
 //!
 //! | levels | matches are found by | and chosen by |
 //! |---|---|---|
@@ -21,14 +21,14 @@
 //! | 4 to 12 | rows of 16 candidates | comparing up to three positions |
 //! | 13 to 22 | binary trees | finding the cheapest sequences |
 //!
-//! The C library also has negative levels, which are faster, dictionaries, and streaming. This crate has none of these:
-//! it compresses a slice to a whole frame.
+//! The C library also has dictionaries, streaming, and negative levels, which are faster. This crate only compresses a
+//! slice to a whole frame.
 //!
 //! # Frames
 //!
 //! The output is one frame, with the length of the data in its header, and without a checksum. The distances of matches
-//! are at most 4 MiB, so each decoder can read the frame. A frame is at most 18 bytes, and three bytes for each 128
-//! KiB, longer than the data.
+//! are at most 4 MiB, and RFC 8878 recommends that decoders support 8 MiB. A frame is longer than the data by at most
+//! 18 bytes, and three bytes for each 128 KiB.
 //!
 //! The bytes of a frame depend only on the data and the level: not on the machine, and not on what an [`Encoder`]
 //! compressed before.

@@ -19,8 +19,8 @@ const MIN_OF_OLD_CODES: usize = 8;
 /// The length of the jump table of four streams.
 const JUMP_TABLE: usize = 6;
 
-/// Writes literals. `codes` are the Huffman codes that the decoder knows from earlier blocks, and afterwards those that
-/// it knows for later blocks.
+/// Writes literals. `codes` are the Huffman codes that the decoder has from earlier blocks. They are replaced by the
+/// codes that it has after this block.
 pub(crate) fn write(literals: &[u8], codes: &mut Option<Codes>, output: &mut Vec<u8>) {
     if let [first, others @ ..] = literals
         && !others.is_empty()
@@ -71,7 +71,8 @@ fn write_coded(literals: &[u8], codes: &mut Option<Codes>, output: &mut Vec<u8>)
     Some(())
 }
 
-/// Literals that would get hardly shorter are not coded, because plain ones are read faster.
+/// The number of bytes that Huffman codes must save. If they save less, the literals stay plain, because plain literals
+/// are read faster.
 fn least_gain(length: usize) -> usize {
     length / 64 + 2
 }

@@ -14,7 +14,7 @@ const RLE: u8 = 1;
 const COMPRESSED: u8 = 2;
 const REPEAT: u8 = 3;
 
-/// A table that the decoder knows.
+/// A table that the decoder has.
 #[derive(Debug)]
 struct KnownTable {
     distribution: Distribution,
@@ -27,7 +27,7 @@ impl KnownTable {
     }
 }
 
-/// A sequence as its codes, and the numbers whose lowest bits follow them.
+/// The codes of a sequence, and the numbers whose lowest bits are written after the codes.
 #[derive(Clone, Copy, Debug)]
 struct CodedSequence {
     literals: Coded,
@@ -51,10 +51,10 @@ impl Coded {
     }
 }
 
-/// Writes sequences, and keeps what the next block can use again.
+/// Writes sequences, and keeps the tables for the next block.
 #[derive(Debug, Default)]
 pub(crate) struct SequencesWriter {
-    /// The tables that the decoder knows from earlier blocks.
+    /// The tables that the decoder has from earlier blocks.
     literals: Option<KnownTable>,
     offsets: Option<KnownTable>,
     lengths: Option<KnownTable>,
@@ -67,7 +67,8 @@ impl SequencesWriter {
         (self.literals, self.offsets, self.lengths) = (None, None, None);
     }
 
-    /// Writes the sequences of a block. `recent` are the distances at the start of the block. Returns those at its end.
+    /// Writes the sequences of a block. `recent` are the distances at the start of the block. Returns the distances at
+    /// its end.
     pub(crate) fn write(
         &mut self,
         sequences: &[Sequence],

@@ -124,8 +124,8 @@ fn equal_items_become_a_chunk_of_one_value() {
             assert_eq!(header.typesize(), typesize_in_header);
             assert!(decompressed(&chunk) == item.repeat(100), "{typesize}");
         }
-        // Three kinds of data are not constant: a single item, equal items with a part of an item at the end, and items
-        // of which the last one differs.
+        // Three kinds of data are not constant: a single item, equal items with a part of an item at the end, and equal
+        // items except the last.
         let mut other = value.repeat(100);
         other[100 * typesize - 1] ^= 4;
         let ragged = [&value.repeat(3)[..], &value[..typesize / 2]].concat();

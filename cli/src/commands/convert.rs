@@ -381,7 +381,7 @@ impl Conversions<'_> {
         let (new, items) = while_changing(|| {
             let (mut source, selected) = self.open(from)?;
             let new = NewItems { dtype: source.dtype()?, shape: selected.shape().collect(), axis };
-            // This early check saves the reading of items that do not fit.
+            // Thanks to this early check, items that do not fit are not read.
             if let Some(array) = Frame::open(to).map_err(of_to)?.array().map_err(of_to)? {
                 new.fits(array.meta())?;
             }

@@ -275,8 +275,8 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The parts of two arrays to compare. If the chunks have the same shape, a chunk is skipped if its stored bytes are
-/// equal, and of all pairs of constant chunks with the same two values, only one item is compared.
+/// The parts of two arrays to compare. If the chunks have the same shape, chunks with equal stored bytes are skipped,
+/// and of all pairs of constant chunks with the same two values, only one item is compared.
 fn parts_to_compare([a, b]: [&Items; 2], has_same_dtype: bool) -> Result<PartsToRead<[Constant; 2]>, Unread> {
     let mut parts = PartsToRead::new(a);
     let geometries = a.geometry().zip(b.geometry()).filter(|(a, b)| a.chunkshape() == b.chunkshape());
@@ -318,7 +318,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// The metalayers of the frame, without that of the array, and then all vlmetalayers.
+    /// The metalayers of the frame, without the array's own metalayer, and then all vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());

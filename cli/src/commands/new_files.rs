@@ -30,7 +30,7 @@ pub(super) trait Maker: Sync {
     /// user named FROM, which was not found in a folder or below a URL.
     fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure>;
 
-    /// Whether an input is skipped, whose new file would be `to`. The counts of the run include the skipped inputs.
+    /// Whether to skip an input whose new file would be `to`. The counts of the run include the skipped inputs.
     fn skips(&self, target: &Target, to: &Path) -> bool;
 
     /// Turns the name of an input into the name of its new file in the folder of `--into`.
@@ -153,7 +153,7 @@ impl NewFiles {
         Ok(all)
     }
 
-    /// Makes the new file for one input, which the user has named, or which was found in a folder.
+    /// Makes the new file for one input, which the user has named or which was found in a folder.
     fn make_target(&self, maker: &impl Maker, target: Found, into: &Path) -> Batch {
         let target = match target {
             Ok(target) => target,
@@ -166,7 +166,7 @@ impl NewFiles {
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(maker.name(new_name(&target)));
-        // If another input of this run has the same name, its file is not taken for that of this input.
+        // A file at `to` that this run made from another input of the same name does not count.
         if maker.skips(&target, &to) && !lock(&self.made).contains(&to) {
             return skipped();
         }

@@ -97,7 +97,7 @@ impl Set {
         let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
-            // Then no shape is right, or only a wrong one fits.
+            // With a damaged chunk shape, no shape fits, or only a wrong shape.
             let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }

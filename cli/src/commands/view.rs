@@ -22,10 +22,11 @@ use crate::text::Tuple;
 /// The most pixels of a PNG, which are 16384 by 16384.
 const MAX_PIXELS: u64 = 1 << 28;
 
-/// Items of this size in all are kept in memory. Larger slices are read twice: for their range, and for their colors.
+/// The largest slice, in bytes, that is kept in memory. A larger slice is read twice: for its range, and for its
+/// colors.
 const MAX_KEPT: u64 = 1 << 26;
 
-/// The most lines of a terminal that a line through numbers takes.
+/// The maximum height of a line chart in the terminal, in lines.
 const LINE_HEIGHT: usize = 12;
 
 /// If a picture is much longer in one dimension, the other keeps about this number of pixels.
@@ -109,7 +110,7 @@ struct Plane {
 }
 
 impl Plane {
-    /// The last two dimensions of a slice, in the middle of the others.
+    /// The last two dimensions of a slice that are longer than 1, at the middle of the others.
     fn new(items: Items, mut selected: Selected, range: LevelRange) -> Result<Self, Problem> {
         let lengths: Vec<u64> = selected.lengths().collect();
         if lengths.contains(&0) {

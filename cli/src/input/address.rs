@@ -73,7 +73,7 @@ pub(crate) struct Address {
 
 /// Parses the arguments of the command line as addresses. An argument after `--` is always a path.
 pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
-    // clap does not tell which arguments follow `--`. They are the last arguments, so it is enough to count them.
+    // clap does not report which arguments follow `--`. They are the last arguments, so it is enough to count them.
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
     let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::new(path) };

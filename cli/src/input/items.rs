@@ -49,7 +49,7 @@ pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[Range<u64>], &[u8], u64) ->
 /// The value of a constant chunk: the kind of the value, and for [`SpecialValue::Value`] its bytes.
 pub(crate) type Constant = (SpecialValue, Vec<u8>);
 
-/// The chunks of an array, with what is known of them without decompression.
+/// The chunks of an array, with the values that are known without decompression.
 pub(crate) struct KnownChunks<'i> {
     chunks: Chunks<'i, Reader>,
     /// False in an object store, where each header would be a request.
@@ -94,7 +94,7 @@ pub(crate) struct PartsToRead<K> {
 }
 
 impl<K: Eq + Hash> PartsToRead<K> {
-    /// No parts of an array yet. The chunks of an array with a geometry can be added.
+    /// Starts without parts. If the array has a geometry, its chunks can be added.
     pub(crate) fn new(items: &Items) -> Self {
         let (shape, geometry) = (items.shape.clone(), items.geometry().cloned());
         Self { shape, geometry, constants: HashMap::new(), others: Vec::new(), skips: false }

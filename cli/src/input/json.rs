@@ -1,4 +1,4 @@
-//! JSON values that a user gives, without a loss that the user does not see.
+//! JSON values that a user gives, parsed without a silent loss.
 
 use std::fmt;
 

@@ -58,7 +58,7 @@ impl Paths {
         if self.files_from.is_some() { &[] } else { &self.roots }
     }
 
-    /// The number of threads for work on a single file: that of --jobs, or one per core.
+    /// The number of threads for work on a single file: the number of --jobs, or one per core.
     pub(crate) fn threads(&self) -> usize {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
     }

@@ -58,7 +58,8 @@ impl Selected {
         self.steps.iter().any(|&step| step > 1)
     }
 
-    /// Takes one value for each dimension of the array, and returns those of the dimensions that the selection keeps.
+    /// Takes one value for each dimension of the array, and returns the values of the dimensions that the selection
+    /// keeps.
     pub(crate) fn kept<T>(&self, values: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
         values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
     }

@@ -57,7 +57,7 @@ impl Target {
         self.inside == Inside::Whole && has_extension(&self.path, "b2z")
     }
 
-    /// Whether the target is a whole object whose extension is that of a zip file.
+    /// Whether the target is a whole object with the extension of a zip file.
     pub(crate) fn is_zip_object(&self) -> bool {
         self.inside == Inside::Url(None) && has_extension(file_of(&self.path), "b2z")
     }

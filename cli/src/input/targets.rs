@@ -17,7 +17,7 @@ use crate::remote::{self, Objects};
 use crate::terminal::remark;
 use crate::text;
 
-/// The heading of the options that many commands have, so that `--help` lists them after those of the command.
+/// The heading of the options that many commands have, so that `--help` lists them after the command's own options.
 pub(super) const VISIT: &str = "Visiting files";
 
 /// How folders are searched.
@@ -276,7 +276,7 @@ impl Targets {
             Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
         };
         // If the object is the index of a sparse frame, the target is the folder of the frame. The URL of this folder
-        // ends with a slash, which tells `remote::open` that it is a sparse frame. So one request is enough to open the
+        // ends with a slash, by which `remote::open` recognizes a sparse frame. So one request is enough to open the
         // frame.
         let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {

@@ -20,7 +20,7 @@ pub(crate) enum ShownValues {
     All,
 }
 
-/// A visited frame: what was read of it, and what to show.
+/// A visited frame: the parts that were read, and what to show of them.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'s> {
     pub(crate) location: Location<'s>,
@@ -43,7 +43,7 @@ pub(crate) struct View<'s> {
 }
 
 impl<'s> View<'s> {
-    /// A view of a frame of which only the header was read.
+    /// A view of a frame, after only its header was read.
     pub(crate) fn new<R>(
         location: Location<'s>,
         frame: &'s Frame<R>,

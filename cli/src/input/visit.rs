@@ -41,8 +41,8 @@ pub(crate) struct Visit<'p> {
     pub(crate) threads: usize,
     pub(crate) values: ShownValues,
     pub(crate) counts: CountChunks,
-    /// Count the bytes that belong to no chunk too, unless that takes more than [`MOST_HEADERS`] reads, or reads of an
-    /// object.
+    /// Also count the bytes that belong to no chunk, if this takes at most [`MOST_HEADERS`] reads, and the frame is not
+    /// in an object store.
     pub(crate) unowned: bool,
     /// Visit the frames in the data of stores too.
     pub(crate) embedded: bool,
@@ -52,10 +52,10 @@ pub(crate) struct Visit<'p> {
     pub(crate) on_chunk: Option<&'p (dyn Fn() + Sync)>,
 }
 
-/// The most chunk headers that are read for the number of bytes that belong to no chunk.
+/// The maximum number of chunk headers to read when bytes that belong to no chunk are counted.
 const MOST_HEADERS: u64 = 4096;
 
-/// What was read of a frame besides its header; `None` where it was not needed, or is damaged.
+/// The parts of a frame that were read besides its header; `None` for a part that was not needed or is damaged.
 #[derive(Default)]
 struct More {
     trailer: Option<Trailer>,
@@ -163,8 +163,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks, if they are to be counted, and the bytes that belong to no chunk, and reads the trailer, if
-    /// it is wanted. What is damaged is missing in the view.
+    /// Counts the chunks and the bytes that belong to no chunk, and reads the trailer, each only if requested. Damaged
+    /// parts are missing in the view.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
@@ -228,7 +228,7 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Opens a frame, and checks its header, or more of it if there is a depth.
+    /// Opens a frame, and checks it to the requested depth. Without a depth, only its header is checked.
     fn read_file(self, path: &Path) -> Result<(Frame, Report), Problem> {
         let Some(depth) = self.depth else {
             let frame = Frame::open(path)?;
@@ -341,7 +341,7 @@ impl Visit<'_> {
     }
 }
 
-/// What was read of a frame; `None` if it is damaged. An error only if a writer is changing the frame.
+/// The part of a frame that was read; `None` if it is damaged. An error only if a writer is changing the frame.
 fn unless_changing<T>(read: Result<T, Error>) -> Result<Option<T>, Problem> {
     match read {
         Err(error) if error.kind() == ErrorKind::Changing => Err(error.into()),

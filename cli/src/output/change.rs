@@ -57,7 +57,7 @@ impl Change {
     }
 
     /// The number of bytes that belonged to no chunk, and are left out. The chunks are unchanged, so this is the
-    /// difference of all their bytes.
+    /// difference of `cbytes`, which includes such bytes in the old frame.
     fn holes(&self) -> Option<u64> {
         let [before, after] = [&self.before, &self.after].map(Frame::header);
         let holes = u64::try_from(before.cbytes.checked_sub(after.cbytes)?).ok()?;

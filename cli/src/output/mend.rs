@@ -1,4 +1,4 @@
-//! What mends the findings in a file: a command, or advice.
+//! The remedy for the findings in a file: a command, or advice.
 
 use std::path::Path;
 
@@ -13,11 +13,11 @@ use crate::names::is_named_blosc2;
 use crate::terminal::remark;
 use crate::text::{count, short};
 
-/// What mends the findings of a frame.
+/// The remedy for the findings of a frame.
 pub(crate) enum Mend {
     /// A command. The end of the line can be a shell comment.
     Command(String),
-    /// What the user can do if no command mends the frame.
+    /// Advice for the user, if no command mends the frame.
     Advice(String),
 }
 
@@ -30,8 +30,9 @@ impl Mend {
     }
 }
 
-/// What mends the findings of a frame. `None` if nothing is known. A rewrite is returned only if its preview succeeds; it
-/// does not if the new file exists already. The preview of a salvage decompresses chunks only if the check did so too.
+/// The remedy for the findings of a frame. `None` if none is known. A rewrite is returned only if its preview succeeds,
+/// and not if the new file would replace another file. The preview of a salvage decompresses chunks only if the check
+/// did so too.
 pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));

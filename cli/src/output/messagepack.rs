@@ -23,7 +23,7 @@ use serde_json::value::{RawValue, Value, to_raw_value};
 
 use crate::text::hex;
 
-/// The maximum length in bytes of the JSON text of one of several values. A longer text is not shown.
+/// The maximum length in bytes of a value's JSON text if several values are shown. A longer text is not shown.
 pub(crate) const LONGEST: usize = 1 << 20;
 
 /// The maximum depth of arrays and maps. Many JSON readers, such as `serde_json`, read at most 128 levels, and a map
@@ -33,7 +33,7 @@ const DEEPEST: usize = 50;
 /// Converts `MessagePack` to JSON text, and other bytes to a string of hexadecimal digits. The error is the reason why
 /// the text cannot be shown.
 ///
-/// A text longer than `longest` is not shown.
+/// Fails if the text would be longer than `longest` bytes.
 pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, String> {
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));

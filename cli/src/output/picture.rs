@@ -157,7 +157,7 @@ pub(crate) fn write_png<W: Write, E>(
     };
     let mut writer = encoder.write_header().map_err(failed)?;
     {
-        // The stream borrows the writer. If it owned it, an error of the last bytes would be lost.
+        // The stream borrows the writer. If the stream owned the writer, an error of the last bytes would be lost.
         let mut pixels = PngPixels { stream: writer.stream_writer().map_err(failed)?, has_gaps };
         write(&mut pixels)?;
         pixels.stream.finish().map_err(failed)?;

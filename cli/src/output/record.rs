@@ -36,7 +36,7 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer, or those of a packed tensor. An entry is null if there is neither.
+/// Writes the entries of a metalayer or of a packed tensor. An entry is null if there is neither.
 fn write_meta<M: SerializeMap>(
     map: &mut M,
     meta: Option<&Meta>,
@@ -137,7 +137,7 @@ pub(crate) struct FieldChange {
 }
 
 impl FieldChange {
-    /// Those of the given fields that differ between two frames.
+    /// The given fields that differ between two frames.
     pub(crate) fn all<R, S>(
         before: &Frame<R>,
         after: &Frame<S>,

@@ -52,8 +52,8 @@ impl Order {
         SortKey { is_reverse: self.is_reverse, value, address: view.location.into() }
     }
 
-    /// The sort key of a store. A store has a path, but no size, ratio or shape. So its value is unknown unless the
-    /// order is that of the paths.
+    /// The sort key of a store. A store has a path, but no size, ratio or shape. So its value is unknown unless entries
+    /// are sorted by path.
     pub(crate) fn key_of_store(self, record: &StoreRecord) -> SortKey {
         let value = (self.by == SortBy::Path).then(Vec::new);
         SortKey { is_reverse: self.is_reverse, value, address: record.address.clone() }

@@ -175,8 +175,8 @@ impl StoreRecord {
         }
     }
 
-    /// Adds what the files of the store say: the attributes of its groups, and a warning that names the frames in the
-    /// store that have no data of their own.
+    /// Adds information from the files of the store: the attributes of its groups, and a warning that names the frames
+    /// in the store that have no data of their own.
     pub(crate) fn add_from_files(&mut self, target: &Target, values: ShownValues) {
         let mut names = Vec::new();
         visit_files(target, Visit { values, ..Visit::default() }, &mut |view| {

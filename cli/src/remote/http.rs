@@ -160,8 +160,9 @@ impl HttpService for Connection {
 }
 
 impl Connection {
-    /// Adds the headers to the answer of a range request that `object_store` needs. A chunked answer has no length, and
-    /// a server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function asks for it.
+    /// Adds the headers that `object_store` needs to the answer of a range request. A chunked answer has no length, and
+    /// a server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function requests the
+    /// length.
     async fn completed(&self, mut answer: HttpResponse, mut request: HttpRequest) -> HttpResponse {
         let Some(ContentRange { first, last, len }) = ContentRange::of(answer.headers()) else {
             return answer;
@@ -305,7 +306,7 @@ async fn truncated(answer: HttpResponse) -> HttpResponse {
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Of the body, only the text of the XML element `Code` is kept, and
+/// The error for an answer that is not a success. Only the text of the XML element `Code` is kept from the body, and
 /// only if the answer is from the server to which the request was addressed. After a redirect, another server could
 /// send any text.
 async fn refusal(answer: HttpResponse, is_from_origin: bool) -> HttpError {

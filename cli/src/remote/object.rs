@@ -124,7 +124,7 @@ impl Object {
         Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
-    /// Reads byte ranges, as few requests as [`merge`] finds, in parallel.
+    /// Reads byte ranges. [`merge`] joins near ranges, and the requests run in parallel.
     pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
         let requests = merge(ranges);
         let answers = self.request_all(&requests)?;
@@ -136,7 +136,7 @@ impl Object {
             let number = requests.partition_point(before).checked_sub(1)?;
             let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
             let bytes = answers.get(number)?;
-            // An answer can end early, because the chunk file does.
+            // An answer can be short, because a chunk file can end within the range.
             bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
         };
         Ok(ranges.iter().map(|range| cut(range).unwrap_or_default().to_vec()).collect())
@@ -242,7 +242,8 @@ impl ReadAt for Object {
 
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         self.with_windows(|windows| {
-            // The bytes of the last announcement are no longer needed, and make room for those of this one.
+            // The bytes of the last announcement are no longer needed, and make room for the bytes of this
+            // announcement.
             windows.ahead.clear();
             let is_known = |range: &Range<u64>| {
                 let known = [&self.head, &windows.last];

@@ -1,4 +1,4 @@
-//! What the errors of object stores and web servers mean, and what the user can do.
+//! Explains the errors of object stores and web servers, with advice for the user.
 
 use object_store::Error;
 use object_store::client::{HttpError, HttpErrorKind};

@@ -29,7 +29,7 @@ const WORKERS: usize = 2;
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     // An error means only that a provider of TLS is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // tokio panics if it cannot start a thread. One more thread than the workers resolves names.
+    // tokio panics if it cannot start a thread. Besides the workers, one thread resolves names.
     check_threads(WORKERS + 1)?;
     Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()
 });

@@ -54,8 +54,8 @@ pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
     stream.is_terminal().then(textwrap::termwidth)
 }
 
-/// The columns and lines of the terminal. If standard output is not a terminal, the variable `COLUMNS` has the number
-/// of columns, or there are 80, and lines are half as many.
+/// The columns and lines of the terminal. If standard output is not a terminal, the columns are those of the variable
+/// `COLUMNS`, or 80, and there are half as many lines.
 pub(crate) fn screen_size() -> [usize; 2] {
     if io::stdout().is_terminal() {
         // A terminal that does not know its size can say that it is 0.

@@ -14,7 +14,7 @@ use crate::chunk::expansion::NotDecompressed;
 use crate::chunk::expansion::{buffer, max_data};
 use crate::spans::{gaps, overlaps};
 
-/// A disk, a file system or a killed writer loses pages of this number of bytes: zeros are in their place.
+/// A page of this number of bytes can be lost by a disk, a file system or a killed writer. It then reads as zeros.
 const PAGE_LEN: usize = 4096;
 
 /// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is
@@ -87,8 +87,8 @@ fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDe
 
 /// Refuses bytes that belong to no block, if a page of zeros is there. If zeros are in the place of the length of a
 /// stream, the stream counts as zeros, and its bytes then belong to no block.
-// Without such a page, a gap is not refused. All writers append one block to the other, but if the block size is not a
-// multiple of the type size, C-Blosc2 can write more blocks than the header says.
+// Without such a page, a gap is not refused: if the block size is not a multiple of the type size, C-Blosc2 can write
+// more blocks than the header says, and their bytes are then a gap.
 fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompressed> {
     let place = |byte: usize| at.saturating_add(byte as u64);
     let first = page_start(place(gap.start));

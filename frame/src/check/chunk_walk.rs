@@ -76,7 +76,7 @@ fn walk<R: ReadAt>(
     let nchunks = chunks.len();
     let mut findings = ChunkFindings::default();
     let mut unchecked = None;
-    // Only data takes so long that other threads help.
+    // Only the check of data takes long enough for other threads to help.
     let threads = if depth >= CheckDepth::ChunkData { threads } else { 1 };
     let worker = || |chunk: ReadChunk| Ok(chunk.check_data());
     in_order(worker(), (1..threads).map(|_| worker()), |queue| -> Result<(), Error> {
@@ -91,7 +91,7 @@ fn walk<R: ReadAt>(
                 entry => entry?,
             };
             let chunk = scan.take(&mut chunks, &entry)?;
-            // What is found about a chunk passes the queue, so that the order is that of the chunks.
+            // The findings about a chunk pass through the queue, so they are reported in the order of the chunks.
             if let Some(chunk) = chunk.filter(ReadChunk::has_more) {
                 while waiting + chunk.data.len() > MAX_WAITING
                     && let Some(checked) = queue.next()?
@@ -188,7 +188,7 @@ struct CheckedChunk {
     entry: ChunkEntry,
     findings: Vec<Finding>,
     skipped: Option<String>,
-    /// The number of its bytes that were in the queue.
+    /// The number of bytes of the chunk that were in the queue.
     nbytes: usize,
 }
 
@@ -220,7 +220,7 @@ struct ChunkScan {
     nbytes: u64,
     /// Chunks with other filters than the frame: their count, and the number and the filters of the first such chunk.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether no error was found in the index entries and in the byte ranges of the chunks.
+    /// Whether the place of every chunk is known: no error was found in the index entries and in the byte ranges.
     knows_all: bool,
     /// A limit: the check may still read this many bytes of the chunks in the frame. Chunk files are not counted.
     left: u64,
@@ -229,8 +229,8 @@ struct ChunkScan {
     // The directory is listed once, so a file that does not exist needs no system call. An index can name a million
     // such files.
     listed: Option<Vec<u64>>,
-    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, only the files that it
-    /// could read.
+    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, the numbers of the files
+    /// that it could read.
     files: BTreeSet<u64>,
     /// Whether the next chunk would exceed the limit `left`. If so, the check of the chunks ends.
     is_over: bool,
@@ -367,8 +367,8 @@ impl ChunkScan {
         }
     }
 
-    /// Adds the findings that need all chunks: those about the total size, about shared bytes, about a chunk that does
-    /// not end where its last block ends, and about filters. Also records how many chunks were not compared.
+    /// Adds the findings that need all chunks: about the total size, shared bytes, chunks that do not end where their
+    /// last block ends, and filters. Also records how many chunks were not compared.
     fn finish<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -468,7 +468,8 @@ impl ChunkScan {
     }
 }
 
-/// Reads the rest of a chunk, and the bytes after it that tell whether its end was lost; `false` if its file is missing.
+/// Reads the rest of a chunk, and the bytes after it that show whether its end was lost. Returns `false` if the chunk
+/// file is missing.
 fn read_rest<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

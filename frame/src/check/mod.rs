@@ -142,7 +142,8 @@ impl<'p> Check<'p> {
     }
 
     /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
-    /// time while a long chunk index is read. With several threads, some of these chunks may still be decompressed. The callback can stop the check with an error of the kind
+    /// time while a long chunk index is read. With several threads, the decompression of some of these chunks may not
+    /// be over yet. The callback can stop the check with an error of the kind
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```
@@ -166,8 +167,8 @@ impl<'p> Check<'p> {
         self
     }
 
-    /// Checks the frame in a file, or in the directory of a sparse frame. Repeats the check as long as another process
-    /// may be writing the frame.
+    /// Checks the frame in a file, or in the directory of a sparse frame. If another process may be writing the frame,
+    /// the check is repeated, up to 20 times in all.
     ///
     /// # Errors
     ///

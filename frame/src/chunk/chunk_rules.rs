@@ -130,7 +130,7 @@ pub(crate) fn rule<T>(checked: Result<T, b2nd_chunk::Error>) -> Result<T, String
 pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_flags())?;
     // C-Blosc2 reads the special value from bits of byte 31, even in a chunk of Blosc 1. The header of such a chunk
-    // ends at byte 16, so byte 31 is data. If these bits are not 0 there, C-Blosc2 takes the chunk for a special one.
+    // ends at byte 16, so byte 31 is data. If these bits are not 0 there, C-Blosc2 takes the chunk for a special chunk.
     match header.false_special() {
         Some(bits) => Err(format!("has the special-value bits {bits}, so C-Blosc2 cannot read it")),
         None => Ok(()),

@@ -1,11 +1,11 @@
 //! Holes: byte ranges of a frame that are no longer in use, because a commit replaced the chunks, the index or the trailer
 //! in them.
 //!
-//! A commit does not change the bytes of a hole, so a program that opened the frame before can still read them. Instead, it
-//! writes a *record* that lists the holes. All bytes of a commit follow the old frame:
+//! A commit does not change the bytes of a hole, so a program that opened the frame before can still read them. The
+//! commit writes a *record* that lists the holes. All bytes of a commit follow the old frame:
 //!
 //! ```text
-//! START               recognizes the bytes of a commit that was killed before it wrote the header
+//! START               marks a commit; it was killed if the frame still ends before these bytes
 //! the new chunks
 //! MAGIC               the record, directly before the new index
 //!   previous          where the previous record ends, or u64::MAX
@@ -52,14 +52,14 @@ const NO_RECORD: u64 = u64::MAX;
 pub(crate) struct HoleRecord {
     /// The offset at which the previous record ends.
     pub(crate) previous: Option<u64>,
-    /// The bytes of all holes of the frame: those of this record, and those of all records before it.
+    /// The total number of bytes of the holes in this record and in all records before it.
     pub(crate) nbytes: u64,
     /// The holes, in ascending order.
     pub(crate) holes: Vec<Range<u64>>,
 }
 
 impl HoleRecord {
-    /// Parses a whole record; `None` if these bytes are not a valid one.
+    /// Parses a whole record; `None` if these bytes are not a valid record.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let content = bytes.strip_prefix(MAGIC)?.strip_suffix(MAGIC)?;
         let (content, end) = content.split_at_checked(content.len().checked_sub(2 * NUMBER)?)?;
@@ -106,7 +106,7 @@ impl HoleRecord {
 }
 
 /// All recorded holes of a frame, in ascending order, with the records themselves. `ends` are the offsets at which a
-/// record may end, the most likely one first. The last record leads to those before it.
+/// record may end, the most likely one first. Each record has the offset at which the previous record ends.
 pub(crate) fn recorded_holes<E>(
     ends: impl Iterator<Item = u64>,
     mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,

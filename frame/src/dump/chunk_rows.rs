@@ -258,7 +258,7 @@ impl Annotator<'_, '_> {
         Ok(self.note(name, &counted(header.cbytes() - before, "byte"))?)
     }
 
-    /// Shows the header of a chunk. `codec` is that of [`form`].
+    /// Shows the header of a chunk. `codec` is as in [`form`].
     pub(super) fn chunk_header(&mut self, header: &ChunkHeader, codec: Option<Codec>) -> Result<(), Stop> {
         for &(name, _, len) in PARTS.iter().filter(|&&(_, offset, _)| offset < header.header_len()) {
             let bytes = self.cursor.take(len)?;

@@ -77,22 +77,22 @@ const MIN_HOLES: u64 = 1 << 16;
 /// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the
 /// lock of that file is held too. **C-Blosc2 and python-blosc2 lock only if they are asked to.** A program that changes
 /// the frame without that lock at the same time can damage it; a commit notices most such changes before it writes the
-/// header, and fails with [`Changing`](crate::ErrorKind::Changing). A new time of the last write is enough for this error.
-/// So where a server sets this time seconds after a write, as some network file systems do, a commit can fail although nobody
-/// else writes; then open the array again.
+/// header, and fails with [`Changing`](crate::ErrorKind::Changing). A new modification time is enough for this error.
+/// Some network file systems set this time seconds after a write, so a commit can fail although no other program
+/// writes. Then open the array again.
 ///
 /// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a
-/// contiguous frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, it can look for
-/// the old file of a replaced chunk until it opens the array again.
+/// contiguous frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, the program may
+/// look for the removed file of a replaced chunk until it opens the array again.
 ///
 /// # Indexes of python-blosc2
 ///
 /// python-blosc2 can compute indexes from the items of an array (`create_index`), and keeps them in a vlmetalayer
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
 /// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
-/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed, and so are the results of queries that
-/// python-blosc2 4.2 and 4.3 kept. A process of python-blosc2 that has used an index before the commit keeps it in
-/// memory, and does not see the mark.
+/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed. The results of queries that python-blosc2
+/// 4.2 and 4.3 kept are always removed. A process of python-blosc2 that has used an index before the commit keeps the
+/// index in memory, and does not see the mark.
 ///
 /// # Compression and memory
 ///
@@ -154,8 +154,8 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, an old layout (which
-    ///   [`Rewrite`](crate::Rewrite) converts).
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout
+    ///   (which [`Rewrite`](crate::Rewrite) converts).
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
@@ -186,8 +186,8 @@ impl ArrayUpdate {
     /// ```
     pub fn open_patiently(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // This header may be that of the frame before the change that this call waits for. Only the frame type is taken
-        // from it, which no writer changes in place.
+        // Another writer may change this header before the lock is taken. Only the frame type is taken from it, because
+        // no writer changes the type in place.
         let unlocked = open_frame(path)?;
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
@@ -253,8 +253,8 @@ impl ArrayUpdate {
     /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
     /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
-    /// if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the file was changed
-    /// since the `ArrayUpdate` was opened. After an error, nothing is changed.
+    /// `Unsupported` if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the
+    /// file was changed since the `ArrayUpdate` was opened. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -267,8 +267,8 @@ impl ArrayUpdate {
         let frame =
             self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, those that are open stay open, and get the items in their
-        // place.
+        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
+        // written into them last.
         let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
         if has_room {
             parts.clone().for_each(|part| self.pending.touch(part.number()));
@@ -438,8 +438,8 @@ impl ArrayUpdate {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the write of the
-    /// header fails, which is the last step, then the header may be the old one or the new one.
+    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the last step
+    /// fails, the write of the header, the file may have the old or the new header.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -492,7 +492,7 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// The items of a chunk of the new shape. `chunks` are those of the file, if they are needed.
+    /// The items of a chunk of the new shape. `chunks` are the chunks of the file, if they are needed.
     fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
         if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
             return Ok(items);
@@ -598,8 +598,8 @@ impl ArrayUpdate {
         Commit { path: &self.path, frame: &self.frame, state: &mut self.state, lock: &mut self.lock }
     }
 
-    /// Takes over the chunks whose files have numbers that are too high for C-Blosc2, as if they had been changed, so
-    /// that they get new files. Returns whether there were any.
+    /// Treats chunks whose file numbers are too high for C-Blosc2 as changed, so that they get new files. Returns
+    /// whether there were such chunks.
     // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if
     // the number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total,
     // some of their file numbers may be too high.
@@ -659,7 +659,7 @@ impl ArrayUpdate {
             self.commit().by_rename(frame, new, &header)
         });
         // The index does not refer to the new files of this commit. But if another program is changing the frame, or
-        // has changed it, one of them can be its own by now.
+        // has changed it, one of these files can belong to the other program by now.
         let committed = committed.inspect_err(|_| {
             if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
                 remove(&files);
@@ -702,8 +702,8 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame,
-/// on which the highest number depends.
+/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
+/// The highest number depends on this size.
 fn is_too_high(file: u64, cbytes: u64) -> bool {
     i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

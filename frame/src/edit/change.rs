@@ -31,12 +31,12 @@ use crate::source::{ReadAt, read_up_to};
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
 ///
-/// python-blosc2 may have computed indexes from the items, which a new shape or dtype makes wrong. Then the edit first
-/// writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header makes the
-/// change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so python-blosc2 does
-/// not use them before it has built them again (`rebuild_index`). Without the feature `decompress`, or if they cannot
-/// be read, they are removed; so are the results of queries that python-blosc2 4.2 and 4.3 kept. In a sparse frame, a
-/// new `chunks.b2frame` replaces the old one.
+/// python-blosc2 may have computed indexes from the items. A new shape or dtype makes these indexes wrong. Then the
+/// edit first writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header
+/// makes the change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so
+/// python-blosc2 does not use them before it has built them again (`rebuild_index`). Without the feature `decompress`,
+/// or if they cannot be read, they are removed. The results of queries that python-blosc2 4.2 and 4.3 kept are always
+/// removed. In a sparse frame, a new `chunks.b2frame` replaces the old one.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -297,13 +297,13 @@ impl Edit<'_, File> {
             Some(trailer) => trailer.commit(commit, &after)?,
         };
         if after.header().is_sparse() {
-            // The file may be another one now.
+            // A new file may be at the path now.
             drop(lock);
             self.frame.reader = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
         }
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
-        // The own change is not one that a reader must be told of.
+        // With the new time and version, this change does not count as a change by another program.
         self.frame.opened = Some(SystemTime::now());
         self.frame.version = self.frame.reader.version();
         Ok(())

@@ -56,7 +56,7 @@ impl Commit<'_> {
         let unwritable = |error| Error::io("write", self.path, error);
         let file = self.lock.file().try_clone().map_err(unwritable)?;
         self.remove_killed_commit()?;
-        // While this commit writes, the time of the last write does not tell whether another program writes too.
+        // While this commit writes, the modification time does not show whether another program writes too.
         let written = self.state.follow(&file, || {
             let header = write(file.try_clone().map_err(unwritable)?)?;
             file.sync_all().map_err(unwritable)?;
@@ -78,8 +78,8 @@ impl Commit<'_> {
                 Ok((frame, state))
             }
             Err(error) => {
-                // The file still has the old header, so the old frame is complete, also if this fails. Only bytes of a
-                // commit are removed, and none while another program can be writing there.
+                // The file still has the old header, so the old frame is complete, even if the removal fails. Only
+                // bytes of a commit are removed, and only while no other program can be writing there.
                 if self.lock.excludes_others() {
                     let _ = self.remove_killed_commit();
                 }
@@ -88,8 +88,8 @@ impl Commit<'_> {
         }
     }
 
-    /// Renames a new file to the path of the old one, whose attributes it gets. `old` is dropped before that, because
-    /// some systems do not replace an open file.
+    /// Gives a new file the attributes of the old file, and renames it to the path of the old file. `old` is dropped
+    /// before the rename, because some systems do not replace an open file.
     pub(crate) fn by_rename<R>(
         self,
         old: Frame<R>,
@@ -115,7 +115,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let (file, frame_len) = (self.lock.file(), self.frame.header().frame_len);
-        // Windows knows the time of a write only after a sync.
+        // On Windows, the modification time is certain only after a sync.
         let removed = self.state.follow(file, || file.set_len(frame_len).and_then(|()| file.sync_all()));
         removed.map_err(|error| Error::io("write", self.path, error))
     }

@@ -45,7 +45,8 @@ impl ArrayUpdate {
     /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions.
     ///
     /// The chunk shape does not change. In a file that [`write_array`](crate::write_array()) made of a single row, each
-    /// appended row is a chunk of its own. So make the file with chunks for the array as it will be, as in the example.
+    /// appended row is a chunk of its own. So make the file with chunks for the final size of the array, as in the
+    /// example.
     ///
     /// # Errors
     ///

@@ -22,8 +22,8 @@ use crate::read::open::open_frame;
 use crate::trailer::derived_layers::outdated;
 use crate::write::destination::Destination;
 
-/// Whether the items of an array change with its metalayer, because the shape or the dtype is another one. The same
-/// dtype can have two texts.
+/// Whether a new metalayer of an array changes its items: the shape or the dtype differs. The same dtype can have two
+/// texts.
 pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
     let dtype = |meta: &Meta| meta.dtype().and_then(|text| text.parse::<Dtype>().ok());
     let is_same = before.dtype() == after.dtype()
@@ -50,7 +50,7 @@ impl NewTrailer {
         before: &Frame<R>,
         after: &Frame<()>,
     ) -> Result<Option<Self>, Error> {
-        // A metalayer of the array that cannot be read does not change: an edit of it is refused.
+        // An edit of an array's metalayer that cannot be read is refused, so such a metalayer does not change.
         let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
         let changes = arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()));
         if !changes || before.header().nbytes <= 0 {

@@ -27,8 +27,8 @@ pub(super) struct OldChunks {
 }
 
 impl OldChunks {
-    /// Reads the entries of the chunks in the file, and as many of their headers as are needed. `kept` turns the old
-    /// number of each unchanged chunk into its new number.
+    /// Reads the entries of the chunks in the file, and the chunk headers that are needed. `kept` turns the old number
+    /// of each unchanged chunk into its new number.
     ///
     /// The frame must not have [too many chunks](check_count).
     pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
@@ -36,8 +36,8 @@ impl OldChunks {
         let is_sparse = frame.header().is_sparse();
         // The header of a frame without items can still count bytes of chunks.
         let chunks_len = if frame.header().nbytes > 0 { chunks_len(frame.header()) } else { 0 };
-        // A commit leaves its record directly before the index. It has the bytes of all holes, so the headers of the
-        // unchanged chunks need not be read.
+        // A commit leaves its record directly before the index. The record has the total size of all holes, so the
+        // headers of the unchanged chunks need not be read.
         let read = |start: u64, len| frame.read_range(header_len.saturating_add(start), len);
         let record = HoleRecord::read_before(chunks_len, read)?.filter(|_| !is_sparse);
         let mut old = Self {
@@ -79,7 +79,8 @@ impl OldChunks {
             old.hole_nbytes += gap.end - gap.start;
             ends.push(gap.end);
         }
-        // Another program has appended chunks after the last commit, so its record is further ahead.
+        // If another program has appended chunks since the last commit, the record of that commit is at the end of a
+        // gap.
         for end in ends.into_iter().rev() {
             let read = |start: u64, len| frame.read_range(header_len.saturating_add(start), len);
             if HoleRecord::read_before(end, read)?.is_some() {
@@ -96,7 +97,7 @@ impl OldChunks {
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
         starts.sort_unstable();
         let hole = |&(start, len): &(u64, u64)| {
-            // In a damaged frame, a chunk can claim bytes of the next one.
+            // In a damaged frame, a chunk can claim bytes of the next chunk.
             let next = next_start(&starts, start).unwrap_or(u64::MAX);
             start..start.saturating_add(len).min(next)
         };

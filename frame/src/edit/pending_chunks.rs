@@ -6,13 +6,13 @@ use b2nd_chunk::{CParams, Compressor, ErrorKind, decompress_to_vec};
 
 use crate::error::Error;
 
-/// The decompressed chunks that are kept have at most this number of bytes together, or are a single longer one.
+/// The maximum number of bytes of all open chunks together. A single chunk can be longer.
 const MAX_OPEN: usize = 1 << 26;
 
 /// The changed chunks, by their numbers in the new shape.
 ///
-/// They are compressed, except those that were written last and are not complete: the next write often goes on in them.
-/// These are *open*.
+/// They are compressed, except *open* chunks: chunks that were written last and are not complete. The next write often
+/// continues in them.
 #[derive(Default)]
 pub(super) struct PendingChunks {
     chunks: BTreeMap<u64, PendingChunk>,
@@ -119,7 +119,7 @@ impl PendingChunks {
         Ok(())
     }
 
-    /// Adds other changed chunks, which replace those with the same numbers.
+    /// Adds other changed chunks, which replace chunks with the same numbers.
     pub(super) fn extend(&mut self, other: Self) {
         for (number, chunk) in other.chunks {
             self.put_again(number, chunk);
@@ -176,8 +176,8 @@ impl PendingChunks {
     }
 }
 
-/// A compressor that is made when items are changed. The codec or filters of the array may be unsupported, which
-/// matters only to them: a vlmetalayer has its own codec.
+/// A compressor that is made when items are changed. The codec or a filter of the array may be unsupported, but a
+/// change of vlmetalayers alone does not need them.
 pub(super) struct LazyCompressor {
     params: CParams,
     compressor: Option<Compressor>,

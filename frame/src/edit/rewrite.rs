@@ -38,7 +38,7 @@ use crate::source::ReadAt;
 /// the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
 /// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
-/// need the feature `decompress`, they are removed. A rewrite to another path leaves them out. Array data is not
+/// need the feature `decompress`, they are removed. A rewrite to another path leaves the indexes out. Array data is not
 /// decompressed.
 ///
 /// If neither shape nor dtype changes, a copy uses the index files of the original, as a copy of the file by `cp` does.

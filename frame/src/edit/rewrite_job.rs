@@ -30,7 +30,7 @@ use crate::write::output::Output;
 /// The number of bytes copied between two calls of the progress callback.
 const PIECE: usize = 1 << 22;
 
-/// The number of bytes that are copied at a time of a short file.
+/// The minimum length of the buffer for a copy, in bytes.
 const MIN_PIECE: usize = 1 << 12;
 
 /// Whether the path `to` leads to the header file `source`, or is the directory of the sparse frame with this header
@@ -71,7 +71,7 @@ pub(super) struct Job<'p> {
     changes: &'p FrameChanges,
 }
 
-/// The lock of the old frame: that of a writer to replace it, or that of a reader to copy it.
+/// The lock of the old frame: the lock of a writer for a rewrite in place, otherwise the lock of a reader.
 #[derive(Debug)]
 pub(super) enum OldLock {
     Writer(WriterLock),
@@ -263,7 +263,7 @@ fn copy_bytes(
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
     let unreadable = |error| Error::reading(error).at(path);
-    // A short file takes little memory. The size is no limit of the copy.
+    // A short file gets a short buffer. The size does not limit the copy.
     let size = old.size().map_err(unreadable)?.saturating_sub(start);
     let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(MIN_PIECE, PIECE)];
     let mut copied = 0;

@@ -118,8 +118,8 @@ impl Rewritten {
     }
 }
 
-/// Whether bytes of the frame belong to no chunk. If this build cannot decompress the chunk index, holes are not known,
-/// and all bytes are copied.
+/// Whether the frame has bytes that belong to no chunk. If this build cannot decompress the chunk index, holes are not
+/// known, and all bytes are copied.
 fn has_known_holes<R: ReadAt>(frame: &Frame<R>) -> Result<bool, Error> {
     match unowned_bytes(frame) {
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
@@ -139,8 +139,8 @@ pub(super) fn section<R>(frame: &Frame<R>, start: usize, array: Option<&[u8]>) -
 }
 
 /// Checks the old frame, and returns the type size for the new frame. This is the type size in the old header or, if
-/// that one was lost, the item size of the dtype. The check includes the headers of chunks, because a damaged chunk
-/// would be copied.
+/// the old type size is lost, the item size of the dtype. The check includes the headers of chunks, because a damaged
+/// chunk would be copied.
 fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32, Error> {
     let mut typesize = frame.header().typesize;
     for finding in Check::new(CheckDepth::ChunkHeaders).run(frame)?.findings {

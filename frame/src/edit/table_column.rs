@@ -1,4 +1,4 @@
-//! Columns of tables: arrays from whose items python-blosc2 computes data in other frames.
+//! Columns of tables: arrays for which python-blosc2 keeps derived data in other frames.
 
 use std::path::{Component, Path, absolute};
 

@@ -2,7 +2,7 @@
 //!
 //! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Two writers of this crate exclude
 //! each other by the file with the header, which every frame has. On Unix they lock it with `flock`. On Windows a lock
-//! of the file would keep other programs from reading it, so there the open handle excludes the others: it does not
+//! of the file would keep other programs from reading it, so there the open handle excludes other writers: it does not
 //! share the right to write.
 
 use std::fs::{File, OpenOptions};
@@ -38,8 +38,8 @@ impl WriterLock {
         let unwritable = |error| Error::io("write", path, error);
         let header = retry(deadline, || {
             let Some(lock) = lock(path).map_err(unwritable)? else { return Ok(None) };
-            // Until the lock was taken, a commit can have put another file at the path. Then this is the lock of a file
-            // that is no longer part of the frame. On Windows, only the holder of the lock can replace the file.
+            // Before the lock was taken, a commit can have put another file at the path. Then the locked file is no
+            // longer part of the frame. On Windows, only the holder of the lock can replace the file.
             Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
         })?;
         let header = header.ok_or_else(|| Error::in_use(path))?;
@@ -75,8 +75,8 @@ impl WriterLock {
         Ok(())
     }
 
-    /// Looks for a lock file as [`take_sidecar`](Self::take_sidecar) does, and raises its counter, so that the other
-    /// users of the lock file read the frame again.
+    /// Takes the lock file as [`take_sidecar`](Self::take_sidecar) does, and raises its counter, so that other users of
+    /// the lock file read the frame again.
     pub(crate) fn announce(&mut self) -> Result<(), Error> {
         self.take_sidecar()?;
         self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)

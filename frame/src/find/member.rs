@@ -67,7 +67,7 @@ pub(super) enum Container {
 }
 
 impl Container {
-    /// Opens the first file that the store has of these; `None` if it has none of them.
+    /// Opens the first of these files that the store has; `None` if it has none of them.
     pub(super) fn frame(
         &self,
         names: impl IntoIterator<Item = String>,
@@ -86,7 +86,7 @@ impl Container {
         Ok(None)
     }
 
-    /// Opens the frame with a key in the data of the store; `None` if it has no such frame.
+    /// Opens the frame with this key, from the data of the store; `None` if the data has no such frame.
     #[cfg(feature = "decompress")]
     pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
         let Some(embed) = self.frame([STORE_FILE.to_owned()])? else { return Ok(None) };
@@ -96,7 +96,7 @@ impl Container {
             return Ok(None);
         }
         let frame = read_frame_at(MemberSource::new(frames), 0)?;
-        // The store was read before the frame in its data.
+        // This is the version before the first read of the store.
         Ok(Some(Frame { version, ..frame }))
     }
 }
@@ -123,7 +123,7 @@ fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>,
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
             let frame = read_frame_at(zip.clone(), member.offset())?;
-            // The list of members was read before the frame.
+            // This is the version before the list of members was read.
             Ok(Some(Frame { version, ..frame }))
         }
     }

@@ -39,8 +39,8 @@ const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 /// The name, without its extension, of a file with attributes. Such a file is not a member of the store.
 const ATTRIBUTES: &str = "__vlmeta__";
 
-/// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames, or a single frame (`.b2e`) whose data has
-/// the others.
+/// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames, or a single frame (`.b2e`) whose data
+/// has the other frames.
 ///
 /// ```
 /// use b2nd_frame::{ObjectKind, Store};
@@ -251,11 +251,11 @@ impl Store {
         self.find(key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// Reads the attributes of the group with this key; `/` is the whole store. `None` if it has none.
+    /// Reads the attributes of the group with this key; `/` is the whole store. `None` if the group has no attributes.
     ///
     /// # Errors
     ///
-    /// The errors of [`Frame::trailer`], and those of [`frame`](Self::frame) but for a missing key.
+    /// The errors of [`Frame::trailer`], and those of [`frame`](Self::frame), except the one for a missing key.
     ///
     /// ```
     /// use b2nd_frame::Store;

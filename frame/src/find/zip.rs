@@ -163,7 +163,8 @@ impl ZipMember {
         self.len
     }
 
-    /// The number of bytes of the member outside of the zip file. If it is not compressed, this is its length.
+    /// The number of bytes of the member after decompression. If the member is not compressed, this equals
+    /// [`len`](Self::len).
     ///
     /// ```
     /// use b2nd_frame::zip_members;
@@ -307,8 +308,8 @@ fn crc32_of(reader: &impl ReadAt, start: u64, length: u64) -> Result<u32, Error>
 ///
 /// The function reads the directory of the zip file, which may have at most 16 MiB. Then it reads the start of each
 /// member, as [`Frame::open`] does with a file. The header of a frame may have at most 1 MiB here, and the headers of
-/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. Of two members
-/// that share bytes, at most one is read, usually the one that begins first.
+/// all frames together at most 128 MiB. If a member is damaged, the other members are still listed. If two members
+/// share bytes, at most one of them is read, usually the member that begins first.
 ///
 /// # Errors
 ///
@@ -391,7 +392,7 @@ pub(crate) fn members_to_read(
             continue;
         }
         let content = match content(&reader, member.offset, member.len) {
-            // Read the other members too, to list the byte ranges of all.
+            // Go on with the other members, to list the missing byte ranges of all members.
             Err(error) if !error.ranges().is_empty() => {
                 lacking = lacking.into_iter().chain([error]).reduce(Error::and);
                 continue;
@@ -471,7 +472,8 @@ struct RecordingReader<'f, R> {
 
 impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        // No file is so long. Such an offset comes from a damaged zip file, so the error is not one of the reader.
+        // No file has an offset above `i64::MAX`. It comes from a damaged zip file, so the error is not one of the
+        // reader.
         if i64::try_from(offset).is_err() {
             return Err(ErrorKind::InvalidInput.into());
         }

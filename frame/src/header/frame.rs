@@ -1,5 +1,4 @@
-//! `Frame`: the header of a frame, and a reader with which other modules read the rest. Its public methods are in
-//! `frame_methods.rs`.
+//! `Frame`: the header of a frame, and a reader for the rest. Its public methods are in `frame_methods.rs`.
 
 use std::fs::File;
 use std::io;

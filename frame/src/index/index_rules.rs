@@ -169,8 +169,8 @@ impl IndexScan {
 
     /// The finding that the items of the special chunks may never have been written. It is only a warning.
     // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
-    // follows a special one, the special chunks were probably written on purpose, such as the empty border of a mask.
-    // Then there is no finding. If no stored chunk follows a special one, the special chunks can still be on purpose,
+    // follows a special chunk, the special chunks were probably written on purpose, such as the empty border of a mask.
+    // Then there is no finding. If no stored chunk follows a special chunk, the special chunks can still be on purpose,
     // so the finding is only a warning.
     pub(crate) fn unwritten(
         &self,

@@ -26,8 +26,8 @@ const PAGE_LEN: u16 = 2048;
 pub(crate) type Stop<'s> = dyn FnMut() -> Result<(), Error> + 's;
 
 /// The chunk index of a new frame, in pages. A page is allocated just before the first of its entries is set.
-// An array can have millions of chunks of which only a few are stored, and the stored chunks can be written in any
-// order. So only pages with set entries are in memory.
+// An array can have millions of chunks, but only a few stored ones, written in any order. So only pages with set
+// entries are in memory.
 #[derive(Debug)]
 pub(crate) struct NewIndex {
     /// Pages by their numbers. An entry that is not set is `MISSING`.

@@ -48,7 +48,7 @@ pub struct Chunks<'f, R> {
     announced: Range<u64>,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
-    /// Whether the frame is compared with the one at its path after an error.
+    /// Whether the frame is compared with the frame at its path after an error.
     is_compared: bool,
 }
 
@@ -95,10 +95,10 @@ impl Lookahead {
     }
 }
 
-/// The most chunks whose first bytes are announced to the source at a time.
+/// The maximum number of chunks whose first bytes are announced to the source at a time.
 const MOST_ANNOUNCED: u64 = 256;
 
-/// The most bytes of each chunk that are announced.
+/// The maximum number of bytes of each chunk that are announced.
 const MOST_EACH: u64 = 1 << 12;
 
 /// Bytes of a stored chunk, and the room for this chunk.
@@ -151,7 +151,7 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the chunk index. Its errors, and those of the chunks, are not compared with the file.
+    /// Reads the chunk index. An error of the index or of a chunk stays as it is, even if a writer may have caused it.
     pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
         Ok(Chunks::new(self, index))
@@ -198,8 +198,8 @@ impl<R: ReadAt> Frame<R> {
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
         let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
-        // A later commit can have given the number to another chunk. The order matters: a file that was opened before
-        // another index was in place is the right one.
+        // A later commit can have given the number to another chunk. So the index is checked after the chunk file was
+        // opened: if the index is still the same, the chunk file belongs to it.
         if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
             && version.can_precede(opened, &metadata, index)
         {
@@ -257,7 +257,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
             return Err(error);
         }
         let error = self.frame.or_changing(error);
-        // A comparison reads the whole index. One is enough: in a damaged frame, each chunk can have an error.
+        // A comparison reads the whole index. If it finds no change, later errors are not compared: in a damaged frame,
+        // each chunk can have an error.
         self.is_compared = error.kind() == ErrorKind::Changing;
         Err(error)
     }
@@ -461,8 +462,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         }
     }
 
-    /// Returns `length` bytes of the frame from `start` on, all of which must be before the end of the chunks. They
-    /// come from the last read if that covers them.
+    /// Returns `length` bytes of the frame from `start` on. They must lie before the end of the chunks. They come from
+    /// the last read if that covers them.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());
@@ -481,9 +482,10 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         Ok(self.lookahead.get(start, length).unwrap_or_default().to_vec())
     }
 
-    /// Announces the first `length` bytes of a chunk, and of those that follow it in the index, to a source with a delay.
-    /// So such a source can request the headers of many chunks at the same time. It may keep the bytes only until the next
-    /// announcement, so if chunks are read in another order than that of the index, some bytes are announced again.
+    /// Announces the first `length` bytes of a chunk, and of the chunks that follow it in the index, to a source with a
+    /// delay. So such a source can request the headers of many chunks at the same time. It may keep the bytes only
+    /// until the next announcement, so if chunks are read in another order than in the index, some bytes are announced
+    /// again.
     fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
         if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
             return Ok(());

@@ -29,8 +29,8 @@ const INTERVAL: Duration = Duration::from_millis(10);
 const LOOKS: usize = 20;
 
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
-// The header alone does not tell: a change of a sparse frame can leave an equal one. Index and trailer do not tell
-// either: C-Blosc2 overwrites a chunk in its place if the new chunk is not longer.
+// The header alone does not show every change: a change of a sparse frame can leave an equal header. Nor do the index
+// and the trailer: C-Blosc2 overwrites a chunk in its place if the new chunk is not longer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     header: Vec<u8>,
@@ -41,7 +41,8 @@ pub(crate) struct FrameState {
 impl FrameState {
     /// The state of a frame, before anything else of it is read.
     pub(crate) fn of<R: ReadAt>(frame: &Frame<R>) -> Result<Self, Error> {
-        // Of a file that is written while its state is read, the version is too old.
+        // The version is read first. If the file is written meanwhile, the version is too old, and the change is
+        // noticed.
         let version = frame.reader.version();
         let header = frame.header();
         // The header of a frame without items can still count bytes of chunks.
@@ -54,12 +55,12 @@ impl FrameState {
         Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish(), version })
     }
 
-    /// Whether the header and the version of a frame are those of this state. Index and trailer are not read.
+    /// Whether a frame has the header and the version of this state. Index and trailer are not read.
     pub(crate) fn has_version_of<R: ReadAt>(&self, frame: &Frame<R>) -> bool {
         self.header == frame.header_bytes() && self.version == frame.reader.version()
     }
 
-    /// Calls `write` to change the file with the frame. The state gets the version that the file has then, unless another
+    /// Calls `write` to change the file with the frame. The state then gets the new version of the file, unless another
     /// program has written to the file before.
     pub(crate) fn follow<T>(&mut self, file: &File, write: impl FnOnce() -> T) -> T {
         let is_of_file = self.version == file.version();
@@ -70,7 +71,7 @@ impl FrameState {
         written
     }
 
-    /// Whether the header, the index and the trailer are those of another state, in whatever file.
+    /// Whether another state has the same header, index and trailer, whatever its file is.
     fn has_content_of(&self, other: &Self) -> bool {
         self.header == other.header && self.index_and_trailer == other.index_and_trailer
     }
@@ -96,7 +97,7 @@ impl<R> Frame<R> {
             if !is_at(path, self.header_bytes(), state) {
                 return true;
             }
-            // A writer of C-Blosc2 with locks changes the frame.
+            // A writer of C-Blosc2 with locks is changing the frame.
             let lock = share_sidecar(path, self.header().is_sparse(), Some(Instant::now()));
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
@@ -107,10 +108,10 @@ impl<R> Frame<R> {
             if has_changed(self.version.as_ref(), Some(&version)) {
                 return true;
             }
-            // A time in the future is that of another clock, and says nothing.
+            // A time in the future comes from another clock, so the age is not known.
             let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
-            // header yet. Then there are more writes soon.
+            // header yet. Then more writes follow soon.
             if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&version) {
                 return false;
             }
@@ -124,8 +125,8 @@ impl<R> Frame<R> {
 impl<R: ReadAt> Frame<R> {
     /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
     ///
-    /// A frame that was opened by its path can be changed or replaced while it is read. What was read of it then
-    /// contradicts what is read later, as if it were damaged.
+    /// A frame that was opened by its path can be changed or replaced while it is read. Bytes from before and after the
+    /// change then contradict each other, as if the frame were damaged.
     #[cold]
     pub(crate) fn or_changing(&self, error: Error) -> Error {
         if !can_be_caused(&error) || self.path().is_none() {

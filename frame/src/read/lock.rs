@@ -2,7 +2,7 @@
 //!
 //! C-Blosc2 takes a `flock` on the file `NAME.b2lock` beside a contiguous frame, or on `.b2lock` in the directory of a
 //! sparse frame. The lock is shared for reading, and exclusive for writing. The file remains after the lock is
-//! released. Most frames have none, because C-Blosc2 makes one only if its user asks for locks.
+//! released. Most frames have no lock file, because C-Blosc2 makes one only if its user asks for locks.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
@@ -67,8 +67,8 @@ pub(crate) fn retry<T>(
 /// If the file cannot be opened for reading.
 pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     let file = open_at_once(file.as_ref())?;
-    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried, which disturbs nobody: a writer
-    // waits for the moment until it is dropped, or has the lock itself.
+    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried, which is harmless: a writer
+    // either waits until it is dropped, or already has the lock.
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 
@@ -115,7 +115,7 @@ impl FileLock {
     }
 }
 
-/// Does not share the right to write with other handles, but the rights to read and to rename.
+/// Lets other handles read and rename the file, but not write it.
 #[cfg(windows)]
 pub(crate) fn unshared(options: &mut OpenOptions) -> &mut OpenOptions {
     use std::os::windows::fs::OpenOptionsExt;

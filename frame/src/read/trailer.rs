@@ -6,7 +6,7 @@ use crate::header::frame::Frame;
 use crate::source::ReadAt;
 use crate::trailer::frame_trailer::{self, Trailer};
 
-/// The number of bytes that are read first, enough if it has no long vlmetalayers.
+/// The number of bytes that are read first, enough for a trailer without long vlmetalayers.
 const TRAILER_READ: usize = 512;
 
 /// Reads the trailer. If the source has another version than before the header was read, or a writer may have caused an
@@ -20,7 +20,7 @@ pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the trailer. An error is not compared with the file.
+    /// Reads the trailer. An error stays as it is, even if a writer may have caused it.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(TRAILER_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);

@@ -1,4 +1,4 @@
-//! Reads the headers of stored chunks, some of which are damaged.
+//! Checks the header of a stored chunk, and restores its sizes if they are damaged.
 
 use b2nd_chunk::internals::{HeaderSize, clear_lazy};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
@@ -21,9 +21,11 @@ pub(super) fn valid_header(
     ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, first.room).is_ok())
 }
 
-/// Restores the sizes in the header of a chunk without looking at them: its stored size follows from the size of its data
-/// or, for a compressed chunk, from its table of blocks. Returns `None` if the flags or the table of blocks are damaged, or
-/// cannot be read. Each table that is read reduces `left` by its length. If `left` is too small for a table, the result is `None`.
+/// Replaces the sizes in a chunk header by those that the array determines. The stored size follows from the size of
+/// the data or, if there is one, from the table of blocks. Only the value of a constant chunk in a frame with the type
+/// size 1 has the length that the damaged header states. Returns `None` if the flags or the table of blocks are
+/// damaged, or cannot be read. Each table that is read reduces `left` by its length. If `left` is too small for a
+/// table, the result is `None`.
 pub(super) fn with_restored_sizes<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -33,7 +35,7 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
 ) -> Option<ChunkHeader> {
     let mut bytes = first.bytes.clone();
     clear_lazy(&mut bytes);
-    // The array determines all sizes but the stored size, for which any possible value will do here.
+    // The array determines all sizes except the stored size. For now, any valid stored size works.
     let sizes = [
         (HeaderSize::Typesize, rules.typesize.map(usize::from)),
         (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
@@ -63,8 +65,8 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
     Some(header)
 }
 
-/// The length of the value of a constant chunk according to its header, if this length is possible in a frame with the
-/// type size 1, which also stands for items of more than 255 bytes.
+/// The length of the value of a constant chunk according to its header; `None` if it is impossible in a frame with the
+/// type size 1. This type size also stands for items of more than 255 bytes.
 fn value_len(first: &ChunkBytes) -> Option<usize> {
     let header = ChunkHeader::parse(&first.bytes)?;
     let len = header.cbytes().checked_sub(header.header_len())?;

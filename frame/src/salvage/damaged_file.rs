@@ -43,7 +43,7 @@ impl DamagedFile<'_, File> {
     /// Opens the file of a frame, or the header file in the directory of a sparse frame.
     pub(crate) fn open(given: &Path) -> Result<Self, Error> {
         if let Some(path) = missing_header(given) {
-            // An empty file takes the place of the missing one. So its header counts as lost.
+            // An empty file takes the place of the missing file, so the header counts as lost.
             let empty = tempfile::tempfile().map_err(|error| Error::io("replace", &path, error))?;
             return Ok(Self { path: Some(path), is_sparse: true, ..Self::new(empty, 0)? });
         }
@@ -65,8 +65,8 @@ impl DamagedFile<'_, File> {
     }
 }
 
-/// The path that the file with the header should have, if a path is the directory of a sparse frame without this file:
-/// the directory has chunk files, but no `chunks.b2frame`.
+/// If `given` is the directory of a sparse frame without its header file, returns the path that this file should have.
+/// Such a directory has chunk files, but no `chunks.b2frame`.
 fn missing_header(given: &Path) -> Option<PathBuf> {
     let path = given.join(SPARSE_INDEX);
     let is_missing = given.is_dir() && path.symlink_metadata().is_err();
@@ -118,7 +118,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         (frame, &mut self.progress)
     }
 
-    /// Whether the file was not written since it was opened, as far as its version and its length tell, and the frame still
+    /// Whether the file seems unchanged since it was opened: its version and length are the same, and the frame still
     /// begins with `prefix`.
     pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
         if has_changed(self.version.as_ref(), self.reader.version().as_ref()) {

@@ -480,16 +480,7 @@ impl DamagedHeader {
             }
         }
         let found_len = (found.end > 0).then_some(found.end);
-        let mut header_lens: Vec<u64> =
-            [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
-        header_lens.dedup();
-        if header_lens.is_empty() {
-            // The length of the header is not known. But the header ends where the first chunk begins, so the first
-            // chunk is searched for.
-            for sizes in &sizes {
-                header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
-            }
-        }
+        let header_lens = header_lens(file, [stated, found_len], &sizes)?;
         let compression = values.compression(&mut notes.restored);
         let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
@@ -545,7 +536,7 @@ impl DamagedHeader {
         section.map(|section| (builder, section)).ok_or_else(too_large)
     }
 
-    /// Returns a header with which the damaged frame can be read. The chunks of the frame are between the offsets
+    /// Returns a header that makes the damaged frame readable. The chunks of the frame are between the offsets
     /// `header_len` and `end`.
     pub(super) fn head(
         &self,
@@ -574,6 +565,24 @@ impl DamagedHeader {
             "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
         ))
     }
+}
+
+/// The possible lengths of the header, from those that are `known`. The most likely length comes first.
+fn header_lens<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    known: [Option<usize>; 2],
+    sizes: &[Sizes],
+) -> Result<Vec<u64>, Error> {
+    let mut lens: Vec<u64> = known.into_iter().flatten().map(|len| len as u64).collect();
+    lens.dedup();
+    if lens.is_empty() {
+        // The length of the header is not known. But the header ends where the first chunk begins, so the first chunk is
+        // searched for.
+        for sizes in sizes {
+            lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
+        }
+    }
+    Ok(lens)
 }
 
 /// Parses the dtype of an array; `None` if the layout stores no dtype. An unknown dtype is an error, and so is a dtype

@@ -28,8 +28,8 @@ const MAX_PIPELINES: usize = 16;
 
 /// The results of reading the headers of all chunks.
 pub(super) struct HeaderScan {
-    /// The numbers of chunks that share bytes with another chunk. The chunk index has a wrong entry for one of the two
-    /// chunks, but nothing shows for which.
+    /// The numbers of chunks that share bytes with another chunk. The entry of one of the two chunks is wrong, but it
+    /// is not known which.
     sharing: BTreeSet<u64>,
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
@@ -72,7 +72,7 @@ struct ReadHeaders {
     pipelines: Vec<(Vec<Filter>, u64)>,
 }
 
-/// A chunk whose header does not tell where the chunk ends.
+/// A chunk whose header does not show reliably where the chunk ends.
 struct Disagreement {
     number: u64,
     start: u64,
@@ -176,8 +176,8 @@ impl HeaderScan {
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
-        // The filters that most chunks have count as the usual filters, because the filters in the header may be
-        // damaged. In a tie, the filters in the header are preferred.
+        // The filters of most chunks count as the usual filters, because the filters in the header may be damaged. In a
+        // tie, the filters in the header are preferred.
         let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
         let usual = read.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         rules.filters = usual.map(|(filters, _)| filters.clone());
@@ -232,7 +232,7 @@ impl HeaderScan {
     pub(super) fn is_sharing<R: ReadAt>(&mut self, chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> bool {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
-            // This chunk and the later ones are not compared with other chunks; only their total size is limited.
+            // This chunk and all later chunks are not compared with other chunks; only their total size is limited.
             // Without a limit, many entries of a small file could lead to the same large chunk, which would be copied
             // each time. Undamaged chunks do not overlap, so their sizes add up to at most the number of bytes that the
             // frame has for chunks. The limit is twice this number. With a lower limit, one chunk with a damaged length

@@ -52,8 +52,8 @@ impl Method {
 pub(super) struct StatedPlaces<'s> {
     /// The byte ranges of the chunks whose ends are known, sorted by their starts.
     pub(super) owned: &'s [Range<u64>],
-    /// The offsets in all entries of stored chunks, sorted. A wrong entry can have the offset of another chunk, or an
-    /// offset where no chunk begins.
+    /// The offsets in the entries of stored chunks, sorted. Some can be wrong: the offset of another chunk, or one
+    /// where no chunk begins.
     pub(super) offsets: &'s [u64],
     /// The byte ranges that belong to no chunk in `owned`, and to no recorded hole, sorted.
     pub(super) unowned: &'s [Range<u64>],

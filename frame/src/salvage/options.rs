@@ -35,7 +35,7 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved, and reported as [unverified](SalvageReport::unverified). If more entries are wrong, their chunks are lost, unless the order of the chunks is [assumed](Self::assume_order). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, as is one that ends in a page of zeros, and its items get the [fill value](Self::fill). |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, and so is a chunk that ends in a page of zeros. The items of lost chunks get the [fill value](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
@@ -201,8 +201,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`preview`](Self::preview), except those of decompressing chunks, and that of a frame whose chunks
-    /// are all lost.
+    /// The errors of [`preview`](Self::preview), except those of decompressing chunks and the error for a frame whose
+    /// chunks are all lost.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Salvage};

@@ -1,5 +1,5 @@
-//! Finds the holes that commits have recorded. The bytes of a hole are those of an older state of the frame: they can be a
-//! whole chunk, or a whole chunk index, that must not be taken for one of the frame.
+//! Finds the holes that commits have recorded. The bytes of a hole are those of an older state of the frame: they can
+//! be a whole chunk or chunk index, which must not be taken for a part of the frame.
 
 use core::ops::Range;
 
@@ -15,8 +15,8 @@ pub(super) fn find<R: ReadAt>(
     end: u64,
 ) -> Result<Vec<Range<u64>>, Error> {
     let (mut search, mut at, mut holes) = (Search::new(MAGIC), header_len, Vec::new());
-    // A file can be made of what looks like records. Undamaged ones share no bytes, so together they are no longer than
-    // the file. Each is read twice at most.
+    // A hostile file can be full of bytes that look like records. Undamaged records share no bytes, so together they
+    // are no longer than the file. Each is read at most twice.
     let mut left = file.len.saturating_mul(2);
     while let Some(found) = search.next(file, at)? {
         at = found + MAGIC.len() as u64;

@@ -24,7 +24,7 @@ pub struct SalvageReport {
     pub assumed_order: Option<AssumedOrder>,
     /// The lost chunks, in order.
     pub lost: Vec<ChunkRange>,
-    /// The number of lost chunks that are saved if the order of the chunks is [assumed](crate::Salvage::assume_order).
+    /// The number of lost chunks that a salvage with an [assumed order](crate::Salvage::assume_order) would save.
     pub saved_with_order: u64,
     /// The chunks in the new frame whose data may be wrong, in order. [`why`](ChunkRange::why) is one of these reasons:
     ///
@@ -106,7 +106,7 @@ impl Notes {
         }
     }
 
-    /// Whether an item of the new frame may differ from that of the frame before the damage.
+    /// Whether an item of the new frame may differ from the item before the damage.
     pub(super) fn may_change_items(&self) -> bool {
         let is_given = |restored: &Restored| matches!(restored, Restored::Array(_));
         self.assumed_order.is_some()

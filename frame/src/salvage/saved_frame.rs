@@ -227,8 +227,8 @@ pub(super) fn plan(survey: &Survey) -> Result<Plan, Error> {
     let (header, section) = survey.header.build(&sizes)?;
     let index = NewIndex::new(sizes.nchunks)?;
     // The trailer is empty for now. The final trailer lists the lost chunks, so `save` sets it after the last chunk.
-    // Special chunks of NaN are allowed here for any dtype, so that those of the old frame can be copied. `Salvage` has
-    // already checked that the fill value suits the dtype.
+    // Special chunks of NaN are allowed here for any dtype, so that such chunks of the old frame can be copied.
+    // `Salvage` has already checked that the fill value suits the dtype.
     Ok(Plan { header, section, trailer: Vec::new(), index, sizes, is_sparse, can_be_nan: true })
 }
 

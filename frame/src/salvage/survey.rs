@@ -50,8 +50,8 @@ pub(super) struct FrameParts {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is false, none of the entries needs to lead to a chunk header with the right
-/// sizes, but each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. If `needs_header` is false, no entry needs to lead to a chunk header with the right sizes.
+/// Instead, each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -152,8 +152,8 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
-    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second one
-    // counts as wrong, because it leads to the same chunk as the first.
+    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second
+    // entry counts as wrong, because it leads to the same chunk as the first.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| agreeing + nwrong < most) {
         let entry = entry.ok()?;
@@ -299,9 +299,9 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// The intact chunk of a vlmetalayer.
 struct IntactChunk {
     bytes: Vec<u8>,
-    /// Whether it is the first of the possible contents, to which the index of vlmetalayers refers.
+    /// Whether it is the first possible content. The index of vlmetalayers refers to that one.
     is_first: bool,
-    /// For each flag of its header that was cleared, the reason.
+    /// The reason for each cleared flag of its header.
     cleared: Vec<&'static str>,
     /// Why its value could not be verified.
     doubt: Option<String>,
@@ -339,8 +339,8 @@ fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Res
     Err(first.unwrap_or_else(|| "its chunk cannot be found in the trailer".into()))
 }
 
-/// Checks that the chunk of a vlmetalayer can be read. If the chunk may be undamaged, but its value cannot be
-/// decompressed, returns the reason: then nothing shows that the value is damaged, so its bytes are kept.
+/// Checks that the chunk of a vlmetalayer can be read. If the value cannot be decompressed, but nothing shows that the
+/// chunk is damaged, returns the reason. The bytes of such a chunk are kept.
 fn check_chunk(chunk: &[u8]) -> Result<Option<String>, String> {
     let header = ChunkHeader::parse(chunk).ok_or("has no header")?;
     check_in_trailer(&header, chunk)?;
@@ -518,7 +518,7 @@ fn place<R: ReadAt>(
 }
 
 /// Finds the chunks in the order of the file. If several header lengths or type sizes are possible, uses the header
-/// length and the type size with which the most chunks are found.
+/// length and the type size that find the most chunks.
 fn in_order<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,

@@ -40,12 +40,13 @@ use crate::trailer::frame_trailer::Trailer;
 ///
 /// # Super-chunks
 ///
-/// An array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written has no metalayer with a chunk
-/// shape. Its items are in C order, through all chunks, and a slice reads only the chunks that it needs. Shape and dtype
-/// are in the [trailer](Trailer::packed_tensor).
+/// Arrays that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 wrote have no metalayer with a chunk
+/// shape. Their items are in C order, through all chunks, and a slice reads only the chunks that it needs. Shape and
+/// dtype are in the [trailer](Trailer::packed_tensor).
 ///
-/// Any other super-chunk is an array of one dimension. Its items have the typesize of the frame and the dtype `|V` with
-/// this number. If the typesize is 1, or does not divide the size of the data, the items are bytes, `|u1`.
+/// Any other super-chunk is an array of one dimension. Its items have the typesize of the frame; the dtype is `|V` with
+/// this number, such as `|V16`. If the typesize is 1, or does not divide the size of the data, the items are bytes,
+/// `|u1`.
 ///
 /// ```
 /// use b2nd_frame::Array;
@@ -59,28 +60,27 @@ use crate::trailer::frame_trailer::Trailer;
 ///
 /// # What it holds
 ///
-/// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Then it keeps what its slices
-/// have read and will need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory for
-/// decompressing, at most 16 MiB. A page of more than 2 MiB is not kept, and is decompressed again for each slice.
+/// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Later it keeps what its
+/// slices have read and may need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory
+/// for decompressing, at most 16 MiB. A page of more than 2 MiB is not kept, and is decompressed again for each slice.
 ///
 /// # If the file changes
 ///
 /// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
-/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After such an error,
-/// all slices fail, even if the file is restored: the array may keep bytes of the change. An array that was opened by its
-/// path also notices another file at the path. If the file was deleted, slices of a contiguous frame go on reading the open
-/// file.
+/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After such an
+/// error, all slices fail, even if the file is restored: the array may keep bytes of the change. An array that was
+/// opened by its path also notices if another file replaces the file at this path. If the file was deleted, slices of a
+/// contiguous frame go on reading the open file.
 ///
-/// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice in this moment fails, or
-/// has the new items of this chunk. It has no mixture of the bytes of both chunk files, unless their lengths and times are
-/// equal.
+/// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice at this moment
+/// fails, or has the new items of this chunk. It can mix bytes of both chunk files only if their lengths and
+/// modification times are equal.
 ///
-/// An array of another source, such as a memory map, notices changes as far as the source knows its
+/// An array of another source, such as a memory map, notices changes only if the source has a
 /// [`version`](ReadAt::version).
 ///
-/// A program can change items in a way that does not show: in the moment after the array was opened, in a file system
-/// whose times of the last write are too coarse. On Windows, a file at the path with the same header, length and time does not
-/// show either.
+/// Two changes go unnoticed: one just after the array was opened, in a file system with coarse modification times; and,
+/// on Windows, a new file at the path with the same header, length and time.
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
@@ -107,7 +107,7 @@ impl Array {
 
 impl<R> Array<R> {
     pub(crate) fn of_parts(frame: Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
-        // The header can be half of an old one and half of a new one.
+        // The header can be a mixture of an old and a new header.
         let shared = SharedArray::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
         // A relative path would lead to another file if the program changed its working directory.
         let path = frame.path.map(|path| path::absolute(&path).unwrap_or(path));
@@ -123,9 +123,9 @@ impl<R: ReadAt> Array<R> {
             .as_ref()
     }
 
-    /// Fails if the array has another version now, or once had.
-    // The header tells nearly all changes of the file. The time of the last write tells those of a chunk that was
-    // overwritten in its place by one of the same length.
+    /// Fails if the file has changed since the array was opened, or if an earlier slice has found a change.
+    // Nearly all changes of a file also change the header. If a chunk is overwritten in place by a chunk of the same
+    // length, only the modification time changes.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
         if has_changed(Some(version), self.version_now()?.as_ref()) {
@@ -143,7 +143,7 @@ impl<R: ReadAt> Array<R> {
         Self::of_parts(frame, trailer.as_ref())
     }
 
-    /// The version of the file at the path or, without such a file, of the open one; `None` if it is not known.
+    /// The version of the file at the path or, without such a file, of the open file; `None` if it is not known.
     fn version_now(&self) -> Result<Option<FileVersion>, Error> {
         let frame = &self.frame;
         let Some(path) = frame.path() else { return Ok(frame.reader.version()) };

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::mem;
 
-/// What an entry takes beside its value.
+/// The memory that an entry takes besides its value, in bytes.
 const ENTRY_LEN: usize = 64;
 
 /// Keeps values that were used recently, each with its size. All of them together have at most `limit` bytes.
-// There are two generations. A value that is used moves to the new one. If the new one has half of the bytes, the old one
-// is dropped, and the new one becomes the old one. So no call takes long, and no order of all values is kept.
+// There are two generations. A value that is used moves to the new generation. Before the new generation exceeds half
+// of `limit`, it replaces the old generation, whose values are dropped. So no call takes long, and no order of all
+// values is kept.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     new: HashMap<u64, (V, usize)>,

@@ -39,7 +39,7 @@ pub(super) enum TaskData {
 
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
-    /// The index with which [`SelectedChunk::block`] finds the block.
+    /// The index of the block for [`SelectedChunk::block`].
     pub(super) index: usize,
     /// The index of the block among all blocks of the chunk.
     pub(super) number: usize,

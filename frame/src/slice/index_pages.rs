@@ -35,9 +35,9 @@ impl From<Error> for NotRead {
 }
 
 impl IndexPages {
-    /// Takes bytes of the index that begin at an offset of the frame. The array keeps the first ones.
+    /// Takes bytes of the index that begin at an offset of the frame. The array keeps the start of the index.
     pub(super) fn take(&mut self, array: &SharedArray, start: u64, bytes: Window) -> Result<(), Error> {
-        // A damaged table of blocks can lead to the start of the index again.
+        // A damaged table of blocks can point to the start of the index, which is then read again.
         if start == index_start(&array.header) && array.index().is_none() {
             return array.set_index(bytes);
         }
@@ -55,8 +55,8 @@ impl IndexPages {
         next_start(&self.chunk_starts, place)
     }
 
-    /// Loads the pages with the entries of these chunks, as many as fit in memory. Returns the byte ranges to read for
-    /// pages that are not in memory; if there are none, the pages are loaded. `first` has the first bytes of the index.
+    /// Loads the pages with the entries of these chunks, until they have `CACHE_LEN` bytes. Returns the byte ranges
+    /// that the caller must read first; if there are none, the pages are loaded. `first` holds the start of the index.
     pub(super) fn load(
         &mut self,
         array: &SharedArray,

@@ -1,7 +1,7 @@
 //! Slices of arrays: the selected items, their byte ranges, and their values.
 //!
-//! The methods of `Slice` are with what they return: those that read all items at once in `slice_reader.rs` and `item.rs`,
-//! the others in `plan.rs`, `pieces.rs`, `rows.rs` and `ndarray_items.rs`.
+//! The settings of a `Slice` and `read` are in `slice_reader.rs`, and `read_into` is in `item.rs`. Each other method is
+//! in the file of its result.
 
 // Each module imports only from the modules above it.
 pub(crate) mod subscripts;

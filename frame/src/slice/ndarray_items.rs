@@ -86,7 +86,7 @@ impl<R: ReadAt> Slice<'_, R> {
         let dtype = self.array.shared.dtype.as_ref().ok().and_then(Option::as_ref);
         match dtype.and_then(type_of) {
             Some(source) if T::NARROWER.contains(&source) => {
-                // `read_narrower` never returns `None` here, because it knows all names in `NARROWER`.
+                // `read_narrower` never returns `None` here, because it accepts all names in `NARROWER`.
                 T::read_narrower(self, source).unwrap_or_else(|| Err(Error::unsupported(source)))
             }
             _ => self.read_array(),

@@ -24,12 +24,12 @@ use crate::source::BYTES_PER_ROUND_TRIP;
 /// ranges of a wave together have at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
 ///
 /// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
-/// whole if the blocks that the slice does not need have at most 512 KiB in all, and 64 KiB per chunk. Two ranges with a
+/// whole if the blocks that the slice does not need have at most 512 KiB, plus 64 KiB for each chunk. Two ranges with a
 /// gap of at most 64 KiB between them are joined into one.
 ///
-/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of the
-/// index and starts of chunks for later slices and plans. So request the ranges of an object on a server only as long as
-/// its `ETag` is the same (`If-Match`), and after a change, open a new array.
+/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of
+/// the index and starts of chunks for later slices and plans. So send the object's `ETag` with each request
+/// (`If-Match`). If it has changed, open a new array.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -286,7 +286,7 @@ mod tests {
                     [(1, 0, 0), (200, 8, 0), (200, 8, 16), (200, 0, 1 << 20), (5000, 100, 800)]
                 {
                     let limits = WaveLimits { wave, gap, spare };
-                    // The array knows its index and the starts of its chunks; a new array does not.
+                    // This array has kept its index and the starts of its chunks; a new array has not.
                     let new = Array::of_opened(Frame::read_at(&file, 0).unwrap()).unwrap();
                     for array in [&array, &new] {
                         let plan = array.whole().threads(1 + count % 2).plan_with(limits).unwrap();
@@ -334,7 +334,7 @@ mod tests {
         // A short frame is one wave.
         let short = file(5, 100_000);
         assert_eq!(waves(&open(&short), 5..6).len(), 1);
-        // One chunk is read whole, and also two of them, but not a chunk of which 900000 bytes are needless.
+        // One chunk is read whole, and also two of them, but not a chunk with 900000 needless bytes.
         let long = file(10, 200_000);
         assert_eq!(waves(&open(&long), 5..6)[1..], [200_032]);
         assert_eq!(waves(&open(&long), 199_990..200_010)[1..], [400_064]);

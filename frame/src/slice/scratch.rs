@@ -1,4 +1,4 @@
-//! Memory for decompressing, which slices use again.
+//! Memory for decompressing, reused by later slices.
 
 use b2nd_chunk::Decompressor;
 

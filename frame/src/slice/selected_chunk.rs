@@ -52,8 +52,9 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// How many blocks of the chunk the slice needs, and how many there are. Without a grid, only the chunk header says
-    /// where the blocks are; until then, the chunk counts as a single one, which is not needed unless all of it is.
+    /// The number of blocks of the chunk that the slice needs, and the number of all its blocks. Without a grid, the
+    /// blocks are not known before the chunk header is read. So such a chunk counts as one block here, which is needed
+    /// if the slice needs the whole chunk.
     pub(super) fn needed_blocks(&self) -> [u64; 2] {
         match self {
             Self::Grid(chunk) => [chunk.blocks(), chunk.whole().blocks()].map(|blocks| blocks.len() as u64),
@@ -61,8 +62,8 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// The blocks with items of the slice, each as the index with which [`block`](Self::block) finds it, and its number
-    /// in the chunk.
+    /// The blocks with items of the slice. For each block: its index for [`block`](Self::block), and its number in the
+    /// chunk.
     pub(super) fn blocks(&self, header: &ChunkHeader) -> impl Iterator<Item = (usize, usize)> + use<'_, 's> {
         let (grid, linear) = match self {
             Self::Grid(chunk) => (Some(chunk.blocks()), None),

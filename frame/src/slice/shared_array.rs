@@ -1,4 +1,4 @@
-//! What is known of an open array, without a reader: what was checked once, and what was read of its index and chunks.
+//! The part of an open array that needs no reader: its checked header, and what was read of its index and chunks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -45,8 +45,8 @@ pub(crate) struct SharedArray {
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
     starts: Mutex<Cache<ChunkStart>>,
     scratch: Mutex<Vec<Scratch>>,
-    /// Whether a slice has found that the file was changed. What it had read before is still kept, so the array is not used
-    /// any more, even if the change was undone.
+    /// Whether a slice has found that the file was changed. The array may then keep bytes of the change, so it is not
+    /// used any more, even if the change was undone.
     has_changed: AtomicBool,
 }
 
@@ -99,7 +99,8 @@ impl SharedArray {
         Ok(Self::of_layout(frame.header(), layout, geometry, dtype, typesize))
     }
 
-    /// The array of a super-chunk: the one that its trailer describes, or else its items in one dimension.
+    /// The array of a super-chunk, as its trailer describes it. Without a description, it is the items in one
+    /// dimension.
     fn linear<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         let header = frame.header();
         if header.has_vlmetalayers && trailer.is_none() {
@@ -137,8 +138,8 @@ impl SharedArray {
     ) -> Self {
         let is_grid = matches!(layout, ChunkLayout::Grid(_));
         Self {
-            // A slice needs to know the item size, also a type size of 1 that may be wrong. In a super-chunk, the type size
-            // need not be the item size.
+            // A slice needs an item size, so even a type size of 1, which may be wrong, is taken as the item size. In a
+            // super-chunk, the type size need not be the item size.
             rules: ChunkRules { itemsize: is_grid.then_some(typesize), ..ChunkRules::new(header, is_grid) },
             header: header.clone(),
             layout,
@@ -271,7 +272,7 @@ fn one_dimension(header: &Header) -> (Vec<i64>, String) {
     (vec![header.nbytes.max(0) / typesize], format!("|V{typesize}"))
 }
 
-/// Locks a mutex. If a thread has panicked with it, a value may be missing in it, but all values in it are right.
+/// Locks a mutex. If a thread panicked while it held the lock, a value may be missing, but no value is wrong.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

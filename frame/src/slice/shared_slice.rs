@@ -56,7 +56,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
             // Unlock the previous region first, so no thread holds a lock while it waits for another one.
             self.locked = None;
             let region = self.slice.regions.get(number)?;
-            // A lock is poisoned if a thread panicked while it held the lock. The region has only bytes, all of which
+            // A lock is poisoned if a thread panicked while it held the lock. The region has only bytes, and any bytes
             // are valid, so the lock is still usable.
             self.locked = Some((number, region.lock().unwrap_or_else(PoisonError::into_inner)));
         }
@@ -130,7 +130,7 @@ mod tests {
         assert!(items[3..].chunks(3).all(|item| item == b"abc"));
     }
 
-    /// A thread that decompresses into the slice holds the lock of a region as long as it does so.
+    /// While a thread decompresses into the slice, it holds the lock of a region.
     #[test]
     fn a_short_slice_is_shared_if_several_threads_write() {
         for (threads, is_shared) in [(1, false), (2, true)] {

@@ -42,7 +42,7 @@ pub struct Slice<'a, R> {
 }
 
 impl<'a, R> Slice<'a, R> {
-    /// A slice with these subscripts. If they are `None`, it is the whole array.
+    /// A slice with these subscripts. If `subscripts` is `None`, the slice is the whole array.
     pub(crate) fn new(array: &'a Array<R>, subscripts: Option<Vec<Subscript>>) -> Self {
         Self { array, subscripts, steps: None, threads: 1, patience: None }
     }
@@ -70,14 +70,14 @@ impl<'a, R> Slice<'a, R> {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
-    /// Takes the lock of a reader while bytes are read from the file, and waits this long for it. Only frames of
-    /// C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not taken. It is released
-    /// while the bytes are decompressed, so that no reader keeps writers away for long.
+    /// Takes the lock of a reader while bytes are read from the file, and waits for the lock for at most `patience`.
+    /// Only frames of C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not
+    /// taken. It is released while the bytes are decompressed, so that no reader keeps writers away for long.
     ///
-    /// A writer with the lock can write several times until its change is complete: for example, first a longer shape, and
-    /// then the new items. With the lock of a reader, no slice has the items of such an unfinished change. The lock does not
-    /// prevent [`Changing`](crate::ErrorKind::Changing): if anything was written since the array was opened, that is the
-    /// result, also after waiting. Then [`refresh`](Array::refresh) the array.
+    /// A writer with the lock can write several times until its change is complete: for example, first a longer shape,
+    /// and then the new items. With the lock of a reader, no slice has the items of such an unfinished change. The lock
+    /// does not prevent [`Changing`](crate::ErrorKind::Changing): if anything was written since the array was opened,
+    /// the result is this error, also after waiting. Then [`refresh`](Array::refresh) the array.
     ///
     /// If a writer holds the lock for longer, the result is [`Locked`](crate::ErrorKind::Locked).
     ///
@@ -147,7 +147,7 @@ impl<R: ReadAt> Slice<'_, R> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.shared.check_unchanged()?;
-        // It must be known before the first read.
+        // The version must be known before the first read.
         array.version();
         let limits = WaveLimits::of(frame.reader());
         let mut waves = Waves::new(Arc::clone(selection), limits);
@@ -159,7 +159,7 @@ impl<R: ReadAt> Slice<'_, R> {
             }
             Ok(())
         });
-        // Also after an error, because a change of the file can have caused it.
+        // The version is checked even after an error, because a change of the file can have caused the error.
         let result = array.check_version().and_then(|()| filled.map_err(|error| frame.or_changing(error)));
         result.inspect_err(|error| array.shared.record_change(error))
     }
@@ -172,7 +172,7 @@ impl<R: ReadAt> Frame<R> {
         share_sidecar(path, self.header().is_sparse(), Instant::now().checked_add(patience))
     }
 
-    /// Reads the byte ranges of a wave. If some of them are not known, the error has all of these.
+    /// Reads the byte ranges of a wave. If the source lacks some of them, the error lists all missing ranges.
     fn read_wave(&self, waves: &Waves) -> Result<Vec<Answer>, Error> {
         let requests = waves.requests().iter();
         self.read_ahead(requests.clone().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;

@@ -42,7 +42,8 @@ const BLOCK_WEIGHT: u64 = 64;
 pub(super) struct WaveLimits {
     /// The maximum number of bytes of a wave. A single range can be longer.
     pub(super) wave: u64,
-    /// The longest gap between two ranges that are read as one. So many needless bytes cost as much as a request.
+    /// The longest gap between two ranges that are read as one. This number of needless bytes costs as much as a
+    /// request.
     pub(super) gap: u64,
     /// The number of needless bytes that cost as much as a wave, so they are read if that saves a wave. If it is 0, no
     /// chunk is read whole before its header is known.
@@ -139,7 +140,7 @@ struct OpenChunk {
 enum NextRead {
     /// The first bytes of the chunk. The number is the number of bytes to read.
     Start(usize),
-    /// The blocks of the chunk, which are not grouped yet. The bytes are the first ones of the chunk: the header, and the
+    /// The blocks of the chunk, which are not grouped yet. The bytes are the start of the chunk: the header, and the
     /// table of blocks if there is one.
     Blocks(Arc<[u8]>),
     Groups(VecDeque<Vec<StoredBlock>>),
@@ -158,7 +159,7 @@ enum Purpose {
     /// All bytes of the frame after its header.
     Frame,
     Index,
-    /// The first bytes of a chunk, and its header if that was read before.
+    /// The first bytes of a chunk, and its header if the header was read before.
     Start(StoredChunk, Option<CheckedHeader>),
     Blocks(StoredChunk, CheckedHeader, Vec<StoredBlock>),
 }
@@ -271,7 +272,7 @@ impl Waves {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))
             }
-            // It was there before.
+            // The file was there when the first bytes of the chunk were read.
             _ => Error::changing(None),
         }
     }
@@ -558,8 +559,7 @@ impl Waves {
         self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins planned ranges into requests: ranges that overlap, and ranges with a small gap, as long as all ranges and
-    /// gaps together fit in the wave.
+    /// Joins planned ranges into requests if they overlap, or if the gap is small and still fits in the wave.
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));

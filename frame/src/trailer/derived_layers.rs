@@ -8,11 +8,11 @@
 //! | indexes of a table | vlmetalayer `index_catalog` of `_meta.b2f`: a map of columns to descriptors; each table gets an index of each column when it is first closed | as for an array | sets `stale` to true in all descriptors, and increments `value_epoch` |
 //! | generated columns of a table | vlmetalayer `schema` of `_meta.b2f`: a JSON text, in which `materialized_columns` lists them | `stale` in the list is false | sets `stale` to true |
 //!
-//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If a descriptor has the same number,
-//! python-blosc2 does not check whether the texts of the column are still those of the index.
+//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If a descriptor has the same number as
+//! the table, python-blosc2 does not check whether the index still agrees with the texts of the column.
 //!
 //! A process of python-blosc2 reads the descriptors of a path once, and keeps them. So it does not see a change by
-//! another process, not even by one of python-blosc2.
+//! another process, even if that process uses python-blosc2 too.
 //!
 //! A descriptor names the files that hold the index. So an index of a copy uses the files of the original: if
 //! python-blosc2 builds one of the two indexes again, it overwrites or removes the files of the other.
@@ -135,7 +135,7 @@ pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
         return Some("indexes");
     }
     let has_generated = |layer: &Vlmetalayer| {
-        // The text is not parsed: no other part of a schema has this key, except in the name of a column.
+        // The text is not parsed, because these bytes can otherwise occur only in the name of a column.
         layer.value().map_or(true, |schema| memmem::find(&schema, b"\"materialized_columns\"").is_some())
     };
     table.vlmetalayer("schema").is_some_and(has_generated).then_some("generated columns")

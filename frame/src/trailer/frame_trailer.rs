@@ -192,8 +192,8 @@ impl Trailer {
         self.version
     }
 
-    /// All vlmetalayers, in the order of the trailer. A trailer of the older generation has at most one, without a
-    /// name.
+    /// All vlmetalayers, in the order of the trailer. A trailer of the older generation has at most one vlmetalayer,
+    /// without a name.
     #[must_use]
     pub fn vlmetalayers(&self) -> &[Vlmetalayer] {
         &self.vlmetalayers

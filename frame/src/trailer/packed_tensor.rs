@@ -21,10 +21,11 @@ const NAME: &str = PackedTensor::VLMETALAYER;
 /// The first item of a list that stands for a Python tuple.
 const TUPLE: &str = "__tuple__";
 
-/// A description of more bytes than this is not read.
+/// The length in bytes of the longest description that is read.
 const MAX_LEN: usize = 1 << 16;
 
-/// A description whose lists are nested deeper than this is not read, because each level needs a part of the stack.
+/// The deepest nesting of lists in a description that is read. It is limited because each level needs a part of the
+/// stack.
 const MAX_DEPTH: u8 = 64;
 
 /// An array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written, from a
@@ -114,7 +115,7 @@ pub(crate) fn item_size(dtype: &str, header: &Header) -> usize {
     size.unwrap_or_default().max(1)
 }
 
-/// A `MessagePack` value, as far as the description of an array has such values.
+/// A `MessagePack` value of a type that occurs in the description of an array.
 enum Value {
     Integer(i64),
     Text(String),

@@ -59,7 +59,7 @@ pub struct ArrayWriter<W: Write> {
     params: CParams,
     /// A worker for each thread.
     workers: Vec<Worker>,
-    /// Buffers for compressed chunks, which tasks use again.
+    /// Buffers for compressed chunks, reused by later tasks.
     spare: Vec<Vec<u8>>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,
@@ -192,10 +192,10 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// # Errors
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, the number of bytes does
-    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written. Also if
-    ///   an earlier call has failed after it took items.
+    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written.
+    ///   `InvalidInput` too if an earlier call has failed after it took items.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open. In this case, nothing is written.
-    ///   Also if there is no memory for a chunk. After this error, the array cannot be finished.
+    ///   `TooLarge` too if there is no memory for a chunk; then the array cannot be finished.
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. After this error, the array cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
@@ -340,7 +340,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
         &self.meta
     }
 
-    /// Refuses any call after one that has lost items.
+    /// Refuses any call after a call that has lost items.
     // Without this check, zeros would take the place of the lost items: the chunk that a failed call has taken is no
     // longer open, so `fill_with_zeros` and a new chunk of the same number would begin with zeros.
     fn check_unbroken(&self) -> Result<(), Error> {

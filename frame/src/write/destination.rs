@@ -201,8 +201,8 @@ impl NewFrame {
         Ok(Frame { path: Some(path), version: file.version(), ..frame.map_reader(|()| file) })
     }
 
-    /// Renames a frame that replaces a file. The file is locked before, so no other writer comes between. It stays
-    /// locked as long as the returned lock lives.
+    /// Renames a new frame over a file. The new file is locked before the rename, so no other writer can come first,
+    /// and stays locked until the returned lock is dropped.
     pub(crate) fn rename_locked(self) -> Result<(FileLock, PathBuf), Error> {
         #[cfg(not(windows))]
         let lock = |file| FileLock::try_new(file, true);
@@ -264,7 +264,7 @@ impl Seek for NewFrame {
 }
 
 /// Writes a new file that is not a frame, such as a picture of an array, in the same way: the file gets its name when
-/// it is complete, and replaces nothing.
+/// it is complete, and never replaces another file.
 pub fn write_new_file<E: From<Error>>(
     to: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,

@@ -21,9 +21,9 @@ use crate::write::output::Output;
 /// The header and trailer of a new frame.
 ///
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
-/// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], to which you give the chunks.
+/// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], which takes the chunks.
 /// [`to_vec`](Self::to_vec) makes a small frame in memory. Each chunk comes from a Blosc2 compressor, or is stored
-/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` returns a writer to which you give items
+/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` returns a writer that takes items
 /// instead of chunks.
 ///
 /// ```
@@ -143,8 +143,8 @@ impl FrameBuilder {
     /// Sets the filters for new chunks: at most 6, in order of application. See [`codec`](Self::codec) for what a new
     /// chunk is.
     ///
-    /// A parameter must be at most 127, because python-blosc2 does not open other frames. For `bytedelta`, the
-    /// parameter 0 stands for the item size, so items of 128 bytes or more need another parameter.
+    /// A parameter must be at most 127: python-blosc2 does not open a frame with a larger parameter. For `bytedelta`,
+    /// the parameter 0 stands for the item size, so items of 128 bytes or more need another parameter.
     ///
     /// ```
     /// use b2nd_frame::{Filter, Frame, FrameBuilder};

@@ -182,8 +182,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, true, item)
     }
 
-    /// Records in the chunk index that all items of a chunk have a special value. The entry in the index is all that is
-    /// stored of such a chunk.
+    /// Records in the chunk index that all items of a chunk have a special value. Nothing else is stored of such a
+    /// chunk.
     ///
     /// # Errors
     ///

@@ -52,8 +52,8 @@ enum Position {
     /// Another position, for example because a chunk was written only in part. The next write begins with a seek to the
     /// end of the chunks.
     Elsewhere,
-    /// A write is not over. If another call finds this value, the write has panicked. Then nobody knows which bytes of
-    /// the buffer have been written, so nothing more can be written.
+    /// A write is not over. If another call finds this value, the write has panicked. Then it is not known which bytes
+    /// of the buffer have been written, so nothing more can be written.
     Writing,
 }
 

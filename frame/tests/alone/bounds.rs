@@ -148,8 +148,8 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     frames
 }
 
-/// A new frame with 16 metalayers. All of them have the same offset, so they share the bytes of one content. This is a
-/// copy of the content of the only metalayer of `frame`.
+/// A new frame with 16 metalayers. All of them have the same offset, so they share the bytes of one content. That
+/// content is a copy of the content of the only metalayer of `frame`.
 fn shared(frame: &[u8]) -> Vec<u8> {
     let content = Frame::parse(frame).unwrap().metalayers()[0].bytes().to_vec();
     let names: Vec<String> = ('a'..='p').map(String::from).collect();

@@ -1,13 +1,14 @@
-//! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open ones have 64 MiB together.
+//! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open chunks have at most 64 MiB
+//! together.
 
 use allocation_counter::measure;
 use b2nd_frame::{Array, ArrayUpdate, FrameBuilder, SpecialValue};
 use b2nd_serde::{Meta, Shapes};
 
-/// The most bytes of open chunks.
+/// The maximum number of bytes of all open chunks.
 const OPEN: u64 = 1 << 26;
 
-/// The bytes of a chunk.
+/// The number of bytes of a chunk.
 const CHUNK: u64 = 1 << 20;
 
 /// The memory for anything else: some chunks that are read, changed and compressed, and the compressor.
@@ -68,7 +69,7 @@ fn an_update_takes_at_most_200_bytes_for_each_chunk_of_the_array() {
         writer.write_uncompressed(number, &[1, 2]).unwrap();
     }
     writer.finish().unwrap().persist().unwrap();
-    // The second commit finds the record of holes of the first one.
+    // The second commit finds the record of holes of the first commit.
     for item in [3, 4] {
         let taken = measure(|| {
             let mut update = ArrayUpdate::open(&path).unwrap();

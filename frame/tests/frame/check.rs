@@ -199,9 +199,9 @@ fn every_changed_byte_of_the_name_b2nd_is_found() {
             assert_eq!(codes, [FindingCode::MisnamedArray], "byte {at} is {byte:#04x}");
         }
     }
-    // A frame without an array metalayer may have had one, whose name was damaged. So a user's metalayer is reported if
-    // its content describes an array that fits the sizes of the frame. Content with a shape that does not fit, or with
-    // more bytes after the last entry, is not reported.
+    // If a frame has no array metalayer, the name of this metalayer may be damaged. So a user's metalayer is reported
+    // if its content describes an array that fits the sizes of the frame. Content with a shape that does not fit, or
+    // with more bytes after the last entry, is not reported.
     let content = &sound[112..165];
     let shorter = [&content[..12], &[2], &content[13..]].concat();
     let longer = [content, b"x"].concat();

@@ -363,8 +363,8 @@ fn chunks_of_any_length_have_as_many_bytes_as_the_frame() {
     assert_eq!((finding.expected(), finding.found()), (Some(i128::from(nbytes + 1)), Some(nbytes.into())));
 }
 
-/// A chunk header can be valid in itself, but name another filter than the one with which the chunk was compressed. A
-/// reader undoes the filter that the header names, so the items are wrong.
+/// A chunk header can be valid in itself, but name a filter that the chunk was not compressed with. A reader undoes the
+/// filter that the header names, so the items are wrong.
 #[test]
 fn chunks_with_other_filters_than_the_frame_are_found() {
     let (file, starts) = compressed();

@@ -1,5 +1,5 @@
-//! A change loses nothing: not the content of any file, not what other writers commit, and not what readers of the old
-//! array still read.
+//! A change loses no content of any file, no commit of another writer, and no bytes that readers of the old array still
+//! need.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ use fastrand::Rng;
 
 use crate::{locked, refused};
 
-/// No test waits so long: the writers take turns of some milliseconds.
+/// Longer than any test waits: the writers take turns of some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The codes of all errors that a check of the data finds.
@@ -86,7 +86,7 @@ fn copy_frame(from: &Path, to: &Path) {
 
 type Change = fn(&Path) -> Result<(), Error>;
 
-/// Changes of all kinds. Those of the shape make the array longer or shorter along dimension 0, so the first items
+/// Changes of all kinds. Changes of the shape make the array longer or shorter along dimension 0, so the first items
 /// stay.
 const CHANGES: [(&str, Change); 8] = [
     ("edit of the shape", |path| {
@@ -141,8 +141,8 @@ const CHANGES: [(&str, Change); 8] = [
     }),
 ];
 
-/// Makes each change on a copy of an array. A change that is refused leaves each byte. After any other, a check finds
-/// no new error, and the items are there. Returns the number of changes that were made.
+/// Makes each change on a copy of an array. A refused change leaves all bytes as they are. After any other change, a
+/// check finds no new error, and the items are there. Returns the number of changes that were made.
 fn each_change(path: &Path) -> usize {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.b2nd");
@@ -211,7 +211,7 @@ fn changes_of_every_real_array_leave_a_whole_frame() {
     println!("{count} changes of {} arrays, {stale} of them with stale bytes", paths.len());
 }
 
-/// Calls `attempt` until the array is not changed meanwhile.
+/// Repeats `attempt` until no writer changes the array meanwhile.
 fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
     loop {
         match attempt() {
@@ -221,8 +221,8 @@ fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> T {
     }
 }
 
-/// Calls `test` with a path at which no array is yet, for a contiguous and a sparse frame, and with a function that
-/// makes the lock file of C-Blosc2, or does nothing.
+/// Calls `test` for a contiguous and a sparse frame, both with and without the lock file of C-Blosc2. No array is at
+/// the path yet. The function makes the lock file, or does nothing.
 fn each_case(test: impl Fn(&Path, bool, &dyn Fn())) {
     for (is_sparse, has_lock) in [(false, false), (false, true), (true, false), (true, true)] {
         let folder = tempfile::tempdir().unwrap();
@@ -258,7 +258,7 @@ fn writers_at_the_same_time_lose_nothing() {
             update.flush().unwrap();
         };
         let edit = |_| {
-            // No change of the array, but of its dtype, and back.
+            // The dtype changes, and then changes back.
             for dtype in ["<i2", "<u2"] {
                 patiently(|| Frame::open(path)?.edit().dtype(dtype).patience(PATIENCE).apply());
             }
@@ -360,8 +360,8 @@ fn a_commit_sees_a_lock_file_that_was_made_meanwhile_and_leaves_no_part_of_it() 
     }
 }
 
-/// A thread, as a program that uses only the lock file of C-Blosc2, makes this file and commits while a commit of ours
-/// is under way. If ours fails, it must not remove a byte of the other one.
+/// A thread acts as a program that uses only the lock file of C-Blosc2: while a commit of ours is under way, it makes
+/// this file and commits. If our commit fails, it must not remove a byte of the other commit.
 #[test]
 fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     let shapes = Shapes { shape: &[4, 3], ..ROW };
@@ -373,7 +373,7 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
         create(&path, is_sparse, shapes);
         copy_frame(&path, &other);
         let (before, old) = (files(&path), items(&path).unwrap());
-        // What the other program commits is longer.
+        // The commit of the other program is longer.
         let mut rng = Rng::with_seed(1);
         let mut update = ArrayUpdate::open(&other).unwrap();
         update.append(0, &numbers((0..3 * 4).map(|_| rng.u16(..)))).unwrap();
@@ -407,7 +407,7 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
             });
             (update.flush(), committed.join().unwrap())
         });
-        // If our commit was the first one, the other program has overwritten it, because it does not use our lock.
+        // If our commit came first, the other program has overwritten it, because that program does not use our lock.
         if flushed.is_err() {
             refused(ErrorKind::Changing, flushed);
             failed[usize::from(is_sparse)] += 1;
@@ -420,8 +420,8 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     println!("{failed:?} of 10 commits failed");
 }
 
-/// A program reads an array that it has opened before commits of another one. Unix keeps a replaced file as long as it
-/// is open.
+/// A program reads an array that it opened before the commits of another program. Unix keeps a replaced file until it
+/// is closed.
 #[test]
 fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
     for seed in 0..30 {
@@ -514,7 +514,7 @@ fn readers_beside_a_writer_see_one_commit_or_changing() {
                     }
                 });
             }
-            // In a thread of its own, so that the readers end too if it panics.
+            // The writer has a thread of its own, so that the readers end too if the writer panics.
             let written = scope.spawn(|| (1..100).for_each(|number| fill(&mut update, number))).join();
             is_over.store(true, Ordering::SeqCst);
             written.unwrap();
@@ -603,7 +603,7 @@ fn check_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
 fn salvage_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
     let folder = tempfile::tempdir().unwrap();
     let [path, new] = ["array.b2nd", "new.b2nd"].map(|name| folder.path().join(name));
-    // The salvage compares more than the header, but not the last of so many chunks.
+    // The salvage compares more than the header, but this array has so many chunks that the last is not compared.
     create(&path, false, Shapes { shape: &[8000, 3], ..ROW });
     set_old(&path);
     let salvage = Salvage::open(&path).unwrap().on_progress(|_| {
@@ -656,7 +656,8 @@ fn edit_keeps_a_chunk_that_was_overwritten_before_and_after_a_killed_commit() {
     assert_eq!(Array::open(&path).unwrap().slice(&[8..9, 0..1]).read_rows::<i16>().unwrap(), [77]);
 }
 
-/// The decompressed chunks of an update have at most 64 MiB, so here the first are compressed while others are written.
+/// The decompressed chunks of an update have at most 64 MiB, so here the first chunks are compressed while later chunks
+/// are written.
 #[test]
 fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
     const CHUNK: u64 = 4096;
@@ -676,7 +677,7 @@ fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
         update.write(&[row..row + 1, range], &items).unwrap();
     };
     write(0, 0..60);
-    // Of these, 10 are open and 30 are not.
+    // Chunks 50 to 59 are changed for the second time: 10 of the chunks of this write are open, and 30 are not.
     write(1, 50..90);
     write(2, 0..COUNT);
     write(3, 0..1);

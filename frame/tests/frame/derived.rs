@@ -57,8 +57,8 @@ fn stale(path: &Path) -> Option<Vec<bool>> {
     )
 }
 
-/// Asserts that the indexes are stale, or removed if they cannot be read, that there are no results of queries, and
-/// that the frame has no other change but its header.
+/// Asserts that the indexes are stale, or removed if they cannot be read, and that there are no results of queries.
+/// Otherwise only the header of the frame may have changed.
 #[track_caller]
 fn is_outdated(path: &Path) {
     if cfg!(feature = "decompress") {
@@ -79,7 +79,7 @@ fn is_outdated(path: &Path) {
     assert_eq!(Check::new(CheckDepth::ChunkHeaders).run_path(path).unwrap().findings, []);
 }
 
-/// Asserts that a new frame has no derived data, but the other vlmetalayers.
+/// Asserts that a new frame has the other vlmetalayers, but no derived data.
 #[track_caller]
 fn has_none(path: &Path) {
     let trailer = Frame::open(path).unwrap().trailer().unwrap();
@@ -106,13 +106,13 @@ fn edit_outdates_derived_data_with_the_items() {
         let expected = frame.edit().dtype(DTYPES[1]).preview().unwrap();
         frame.edit().dtype(DTYPES[1]).apply().unwrap();
         is_outdated(path);
-        // The frame that was changed and the preview are as the frame in the file.
+        // The changed frame and the preview equal the frame in the file.
         let file = fs::read(header_file(path)).unwrap();
         assert_eq!(frame.header_bytes(), &file[..frame.header().header_len]);
         assert_eq!(frame.header_bytes(), expected.header_bytes());
         assert_eq!(frame.header().frame_len, file.len() as u64);
         assert_eq!(frame.trailer().unwrap().bytes(), trailer(path));
-        // A second change is one write again.
+        // A second change is a single write of the header again.
         frame.edit().dtype(DTYPES[0]).apply().unwrap();
         assert_eq!(fs::read(header_file(path)).unwrap().len(), file.len());
         is_outdated(path);
@@ -211,7 +211,7 @@ fn array_update_keeps_derived_data_if_no_item_changes() {
         assert_eq!(stale(path), Some(vec![false, false]));
         let trailer = Frame::open(path).unwrap().trailer().unwrap();
         assert!(trailer.vlmetalayer("_blosc2_query_cache").is_some());
-        // What the caller sets last is kept.
+        // The vlmetalayer that the caller sets last is kept.
         update.resize(&[99]).unwrap();
         update.set_vlmetalayer("blosc2_indexes", "mine").unwrap();
         update.flush().unwrap();
@@ -289,7 +289,7 @@ fn items_of_a_table_with_derived_data_are_not_changed() {
         let before = fs::read(&column).unwrap();
         let is_refused = |result: Result<(), Error>| {
             let message = refused(ErrorKind::Unsupported, result);
-            // Without the feature, the names of the derived data cannot be read.
+            // Without the feature, the kind of derived data cannot be read.
             assert!(
                 !cfg!(feature = "decompress") || message.contains(&format!("whose {derived} ")),
                 "{message}"
@@ -318,7 +318,7 @@ fn items_of_a_table_with_derived_data_are_not_changed() {
             fs::rename(&elsewhere, &column).unwrap();
         }
 
-        // What changes no item is not refused, and a copy does not belong to the table.
+        // A change that leaves the items as they are is allowed, and a copy does not belong to the table.
         let copy = path.join("copy.b2nd");
         drop(Rewrite::new(&column, &copy).dtype("<i8").apply().unwrap());
         Frame::open(&copy).unwrap().edit().dtype("<u8").apply().unwrap();

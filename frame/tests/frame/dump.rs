@@ -269,8 +269,8 @@ fn what_a_chunk_leaves_to_the_frame_is_what_the_frame_says() {
         rows.into_iter().find(|(offset, ..)| *offset == 248).unwrap().3
     };
     assert_eq!(flags(&file), "zstd, unsplit");
-    // Chunk 1 begins at byte 246, and its flags are byte 248. The changed flags say that the codec is the one in the
-    // frame header.
+    // Chunk 1 begins at byte 246, and its flags are byte 248. The changed flags say that the codec of the frame header
+    // applies.
     file[248] |= 0xe0;
     assert_eq!(flags(&file), "zstd, unsplit");
 }

@@ -375,8 +375,7 @@ fn with_index_of_nan() -> Vec<u8> {
     file
 }
 
-/// `int32_3x5.b2nd` with one byte changed in the chunk header of its index.
-/// A compressed chunk whose codec has this number. Numbers from 160 on are those of users.
+/// A compressed chunk whose codec has this number. Numbers from 160 on belong to users.
 #[cfg(feature = "decompress")]
 pub(crate) fn chunk_with_codec(codec: u8) -> Vec<u8> {
     let mut chunk = chunk_with_a_table(1);
@@ -385,6 +384,7 @@ pub(crate) fn chunk_with_codec(codec: u8) -> Vec<u8> {
     chunk
 }
 
+/// `int32_3x5.b2nd` with one byte changed in the chunk header of its index.
 fn with_index_byte(at: usize, byte: u8) -> Vec<u8> {
     let file = file("int32_3x5.b2nd");
     let index = index_start(&file);
@@ -436,8 +436,8 @@ pub(crate) fn lost_typesize() -> Vec<u8> {
     with_items_of(256 * 4, b"<U256", 1)
 }
 
-/// `int32_3x5.b2nd` with another item size and dtype. The sizes in the frame header are changed to those of items of
-/// this size, but the chunks are not changed.
+/// `int32_3x5.b2nd` with another item size and dtype. The sizes in the frame header agree with this item size, but the
+/// chunks are not changed.
 pub(crate) fn with_items_of(size: u32, dtype: &[u8], typesize: u32) -> Vec<u8> {
     let file = with_array(|content| {
         content.truncate(46);

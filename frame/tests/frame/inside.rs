@@ -499,8 +499,8 @@ fn a_lock_beside_the_frame_is_waited_for() {
     fs::create_dir(&sparse).unwrap();
     fs::write(sparse.join("chunks.b2frame"), file("sparse.b2nd/chunks.b2frame")).unwrap();
 
-    // This contiguous frame has the file name that the header file of a sparse frame has. C-Blosc2 looks only at the
-    // frame type in the header.
+    // This contiguous frame has the file name of a sparse frame's header file. C-Blosc2 looks only at the frame type in
+    // the header.
     let named_so = folder.path().join("chunks.b2frame");
     fs::write(&named_so, file("int32_3x5.b2nd")).unwrap();
 

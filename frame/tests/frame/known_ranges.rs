@@ -1,5 +1,4 @@
-//! A program that only fetches the ranges that errors list gets the same results as one that has the whole file, in few
-//! rounds.
+//! A program that fetches only the ranges in errors gets the same results as with the whole file, in few rounds.
 
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -47,8 +46,7 @@ impl Remote {
         }
     }
 
-    /// Asserts that a call has the same result as with the whole file, after at most so many rounds. A call with an
-    /// error may take more, as an error of a damaged file is looked at again.
+    /// Asserts that a call has the same result as with the whole file, after at most `most` rounds.
     #[track_caller]
     fn agrees<T: Debug>(
         &self,
@@ -67,7 +65,7 @@ impl Remote {
     }
 }
 
-/// Calls a function with each name of a frame in the test data, and a remote file of it.
+/// Calls a function for each frame in the test data, with its path and a remote file of the frame.
 fn each_frame(mut call: impl FnMut(&str, Remote)) {
     let mut count = 0;
     for folder in [data(), data().join("geometry"), data().join("peers")] {
@@ -159,7 +157,7 @@ fn an_array_its_attributes_and_its_slices_take_few_rounds() {
         // The chunk index, a block of it, the starts of chunks, and their blocks.
         remote.agrees(4, |_| array.slice(&middle).read(), |_| whole.slice(&middle).read());
         remote.agrees(4, |_| array.whole().read(), |_| whole.whole().read());
-        // The array keeps its index and the tables of blocks, so a slice that was read once needs its blocks alone.
+        // The array keeps its index and the tables of blocks, so a second read of a slice needs only the blocks.
         remote.known.clear();
         remote.agrees(2, |_| array.slice(&middle).read(), |_| whole.slice(&middle).read());
         println!("{name}");
@@ -173,7 +171,7 @@ fn stores_and_zip_files_take_few_rounds() {
         // The directory, the local headers of all members, and the headers of all frames.
         agrees!(Remote::new(file()), 3, |source| zip_members(source));
         agrees!(Remote::new(file()), 3, |source| zip_member(source, "group/large.b2nd"));
-        // The trailers too.
+        // This call also reads trailers.
         agrees!(Remote::new(file()), 5, |source| {
             let store = Store::read_zip(Arc::clone(source), name)?.map(|store| {
                 let tables: Vec<_> =

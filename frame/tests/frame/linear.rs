@@ -97,7 +97,7 @@ fn open_refuses_a_description_that_does_not_fit_the_chunks() {
         let error = Array::with_trailer(frame, &trailer).unwrap_err();
         assert_eq!((error.kind(), error.finding().unwrap().message()), (ErrorKind::Malformed, message));
     }
-    // One byte for each level, so a short file can have many.
+    // A level takes one byte, so a short file can have many levels.
     let deep = [&b"\x93\xa5numpy\x91\x02"[..], &[0x91; 1000], b"\x01"].concat();
     let trailer = opened(described(&deep)).trailer().unwrap();
     assert_eq!(trailer.packed_tensor(), None);

@@ -130,7 +130,7 @@ fn a_lost_page_within_a_stream_is_a_warning_and_the_chunk_is_saved_as_unverified
 
 #[test]
 fn a_lost_page_between_blocks_is_an_error() {
-    // The first blocks are stored as they are, so the codec does not notice that the end of one is lost.
+    // The first blocks are stored uncompressed, so the codec does not notice that the end of a block is lost.
     let rng = &mut Rng::with_seed(3);
     let noise: Vec<u8> = (0..30_000).map(|_| rng.u8(..)).collect();
     let items = [noise, words(rng, 30_000)].concat();
@@ -185,7 +185,7 @@ fn a_chunk_that_ends_in_a_page_of_zeros_is_lost() {
     }
 }
 
-/// Noise with long runs of zeros is what an encoder shortens least.
+/// The items are mostly noise with long runs of zeros, which encoders shorten least.
 #[test]
 fn no_encoder_leaves_a_page_of_zeros_in_a_stream() {
     let mut rng = Rng::with_seed(5);
@@ -205,7 +205,7 @@ fn no_encoder_leaves_a_page_of_zeros_in_a_stream() {
         let block = rng.choice([10_000, 70_000, 300_000]).unwrap().min(i32::try_from(length).unwrap());
         for codec in [Codec::BLOSCLZ, Codec::LZ4, Codec::ZLIB, Codec::ZSTD] {
             let file = array(&items, i32::try_from(length).unwrap(), block, codec, rng.u8(1..=9));
-            // In each of these places of the frame, other bytes are pages.
+            // With each shift, the pages begin at other bytes of the frame.
             for shift in [0, 1_000, 2_000, 3_000] {
                 let bytes = [vec![0; shift], file.clone()].concat();
                 let frame = Frame::read_at(Cursor::new(bytes), shift as u64).unwrap();

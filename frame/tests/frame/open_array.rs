@@ -1,5 +1,4 @@
-//! An open array is what it was when it was opened: it reads nothing again that it keeps, and notices a change of its
-//! file.
+//! An open array reads no byte again that it keeps, and notices a change of its file.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -19,7 +18,7 @@ use crate::{Recording, opened_array, refused};
 
 fn is_shared<T: Send + Sync>(_: &T) {}
 
-/// An array of 8192 chunks, each with 4 blocks of 64 items, of which no two are equal.
+/// An array of 8192 chunks, each with 4 blocks of 64 items. No two items are equal.
 fn many_chunks() -> Vec<u8> {
     let shapes = Shapes { shape: &[8192 * 256], chunkshape: &[256], blockshape: &[64] };
     let builder = FrameBuilder::new(Meta::new(shapes, "<u4").unwrap());
@@ -67,7 +66,7 @@ fn copied(name: &str, folder: &Path) -> PathBuf {
     path
 }
 
-/// Sets the time of the last write to so many seconds ago. Without this, two writes could have the same time.
+/// Sets the modification time to this number of seconds ago. Without this, two writes could have the same time.
 fn written(path: &Path, ago: u64) {
     let time = SystemTime::now() - Duration::from_secs(ago);
     OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
@@ -141,7 +140,7 @@ fn refresh_returns_the_longer_array_after_an_append_and_none_before() {
     }
 }
 
-/// Puts a sparse array at a path, at which nothing is.
+/// Puts a sparse array at a path that does not exist yet.
 fn put_sparse(path: &Path) {
     copy_tree(&data().join("sparse.b2nd"), path);
 }
@@ -289,7 +288,7 @@ fn slice_of_an_array_of_an_open_file_is_changing_if_this_file_was_written() {
     fs::rename(&path, &old).unwrap();
     fs::rename(new, path).unwrap();
     assert_eq!(array.whole().read().unwrap(), items);
-    // The header of the first chunk is not one any more.
+    // The header of the first chunk is no longer valid.
     let mut bytes = fs::read(&old).unwrap();
     bytes[165..165 + 16].fill(0xff);
     fs::write(&old, bytes).unwrap();
@@ -375,7 +374,7 @@ fn patience_returns_no_items_of_an_unfinished_change() {
 fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
-    // Long ago, so that a coarse time of the write differs.
+    // The old modification time is an hour ago, so that a coarse time differs too.
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     let array = Array::open(&path).unwrap();
@@ -387,14 +386,14 @@ fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     assert!(array.refresh().unwrap().is_some());
 }
 
-/// The table of blocks in the index leads to the index itself, so its bytes would be asked for again and again.
+/// The table of blocks in the index points to the index itself, so a slice could read the same bytes again and again.
 #[test]
 fn a_damaged_table_of_a_long_index_is_an_error_and_no_endless_loop() {
     let mut file = many_chunks();
     let frame = Frame::parse(&file[..512]).unwrap();
     let header = frame.header();
     let at = header.header_len + usize::try_from(header.cbytes).unwrap();
-    // The index with compressed blocks of 32 KiB, which do not become much shorter.
+    // The index gets compressed blocks of 32 KiB, which do not become much shorter.
     let old = at..at + ChunkHeader::parse(&file[at..]).unwrap().cbytes();
     let mut params = CParams::new(8);
     (params.codec, params.clevel, params.blocksize) = (Codec::LZ4, 5, 1 << 15);
@@ -421,7 +420,7 @@ fn a_chunk_file_of_any_time_is_read() {
     let path = copied("sparse.b2nd", folder.path());
     let expected = Array::open(&path).unwrap().whole().read().unwrap();
     let file = OpenOptions::new().write(true).open(path.join("00000000.chunk")).unwrap();
-    // Not every file system has such times.
+    // Not every file system can store this time.
     let latest =
         (0..63).rev().find_map(|bits| SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(1 << bits)));
     let _ = file.set_modified(latest.unwrap());
@@ -471,7 +470,8 @@ fn attributes_of_an_array_that_has_changed_are_changing() {
     }
 }
 
-/// Overwrites a chunk file in its place with the bytes of another one. python-blosc2 writes the index only after that.
+/// Overwrites a chunk file in its place with the bytes of another chunk file. python-blosc2 writes the index only after
+/// that.
 fn overwrite_chunk_file(folder: &Path) {
     fs::write(folder.join("00000000.chunk"), fs::read(folder.join("00000001.chunk")).unwrap()).unwrap();
 }
@@ -498,7 +498,7 @@ fn slice_of_a_sparse_array_is_changing_if_a_known_chunk_file_was_overwritten_bef
     refused(ErrorKind::Malformed, array.slice(&[0..1, 0..1]).read());
 }
 
-/// Puts one frame in the place of another, and undoes it. `between` is called before it is undone.
+/// Puts a frame in the place of another, calls `between`, and then undoes the exchange.
 type Exchange = fn(&Path, &Path, &mut dyn FnMut());
 
 const EXCHANGES: [(&str, Exchange); 2] = [

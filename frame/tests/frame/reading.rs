@@ -791,7 +791,7 @@ fn a_frame_with_any_byte_changed_does_no_harm() {
     }
 }
 
-/// A file whose length changes: who asks for it gets the last number of `lengths`, which is then removed.
+/// A file whose length changes: each request for the length takes the last number of `lengths`.
 #[derive(Debug)]
 struct Growing {
     file: Vec<u8>,

@@ -102,7 +102,7 @@ fn a_lost_type_size_is_mended_only_where_it_is_the_only_error() {
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::InterruptedResize), "{error}");
     assert_eq!(fs::read(&path).unwrap(), interrupted);
 
-    // A given dtype must have the item size of the data, not the one in the header.
+    // A given dtype must have the item size of the data, not the item size in the header.
     let path = folder.write("lost.b2nd", &lost);
     let error = Rewrite::new(&path, folder.path("new.b2nd")).dtype("u1").apply();
     assert_eq!(
@@ -200,7 +200,7 @@ fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
         written += 1;
     }
     println!("{written} arrays are the same bytes");
-    // One array of objects, and one with holes, are left out.
+    // An array of objects and an array with holes are left out.
     assert_eq!(written, 170 - 1 - 1 + 2 + 2 + 8);
 }
 

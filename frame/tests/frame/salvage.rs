@@ -510,7 +510,7 @@ const NOWHERE: [i64; 3] = [1 << 40, i64::MIN | 0x7f << 56, i64::MIN];
 const ONLY_ONE: &str = "its entry in the chunk index is wrong, so it was taken to be the only chunk in the file without an entry";
 const IN_ORDER: &str = "its entry in the chunk index is wrong or occurs twice, so its place follows from the assumed \
                         order of the chunks";
-/// The end of the reason why a chunk is lost that `assume_order` saves.
+/// The end of the reason for a lost chunk that `assume_order` would save.
 const NEEDS_ORDER: &str = "; to save it in the order of the file, assume the order";
 const OTHERS: &str = "damage to uncompressed data leaves no trace, and other bytes of the file are damaged";
 
@@ -548,7 +548,7 @@ fn a_chunk_with_a_wrong_entry_is_saved_if_it_is_the_only_one_without_an_entry() 
 fn chunks_with_wrong_entries_are_saved_in_the_order_of_the_file_only_if_it_is_assumed() {
     let folder = tempfile::tempdir().unwrap();
     for (entries, expected) in [
-        // The entry of chunk 0, for another chunk: either of the two entries can be wrong.
+        // Two chunks have the same entry, so either of the two entries can be wrong.
         (vec![(2, 0)], [IN_ORDER, OTHERS, IN_ORDER, OTHERS]),
         (vec![(0, offset(1))], [IN_ORDER, IN_ORDER, OTHERS, OTHERS]),
         (vec![(3, 0), (1, 0)], [IN_ORDER, IN_ORDER, OTHERS, IN_ORDER]),
@@ -585,12 +585,12 @@ fn chunks_with_wrong_entries_are_lost_if_several_chunks_may_be_theirs() {
         // Chunks 2 and 3 are not in the order of the file.
         (vec![(2, offset(3)), (3, offset(2)), (0, offset(1))], vec![0, 1]),
         (vec![(2, offset(3)), (3, offset(2)), (0, far), (1, far)], vec![0, 1]),
-        // The second chunk of the file is an old copy: chunk 1 was replaced by the one at the end.
+        // The second chunk of the file is an old copy: chunk 1 was replaced by the chunk at the end.
         (vec![(1, far), (3, ZEROS)], vec![1]),
         (vec![(1, offset(3)), (3, ZEROS), (2, far)], vec![2]),
-        // The entry of one chunk became a special value, so either chunk can be that of the other entry.
+        // The entry of chunk 1 became a special value, so either of two chunks of the file can be chunk 2.
         (vec![(1, ZEROS), (2, far)], vec![2]),
-        // No chunk without an entry is left for the second one.
+        // Here the index has three entries of stored chunks, but the file has four chunks.
         (vec![(1, ZEROS), (2, far), (0, offset(3))], vec![0, 2, 3]),
     ] {
         let (_, report) = saved(&with_entries(&entries), folder.path()).unwrap();
@@ -663,7 +663,7 @@ fn compressed() -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The offsets of the chunks of a frame, all of which are stored.
+/// The offsets of the chunks of a frame. All chunks must be stored.
 fn starts(file: &[u8]) -> Vec<usize> {
     let frame = Frame::read_at(file, 0).unwrap();
     let start = |entry: b2nd_frame::ChunkEntry| match entry.place {
@@ -685,7 +685,7 @@ fn doubtful(report: &SalvageReport) -> BTreeSet<u64> {
     ranges.flat_map(|range| range.first..range.first + range.count).collect()
 }
 
-/// The entry of chunk 3 has become a special value. Its bytes follow those of chunk 2, which is damaged too.
+/// The entry of chunk 3 has become a special value. The bytes of chunk 3 follow chunk 2, which is damaged too.
 #[test]
 fn a_special_chunk_is_unverified_if_its_bytes_may_follow_a_damaged_chunk() {
     let folder = tempfile::tempdir().unwrap();

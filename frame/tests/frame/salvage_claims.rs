@@ -183,8 +183,8 @@ fn a_filter_that_makes_a_chunk_unreadable_is_restored_or_costs_the_chunk() {
 }
 
 /// Some changes contradict nothing else in the file: another dtype, or another shape that needs the same chunks. A
-/// salvage cannot find such damage, so the new frame has an array that is not the original one. Then the report must not
-/// say that damage was found. Otherwise a user would take the array for a repaired one.
+/// salvage cannot find such damage, so the new frame has an array that differs from the original. Then the report must
+/// not say that damage was found. Otherwise a user would take the array for a repaired one.
 #[test]
 fn no_changed_byte_of_a_header_gives_another_array_that_looks_mended() {
     let old = small();

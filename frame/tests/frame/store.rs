@@ -30,7 +30,7 @@ fn schema(trailer: &Trailer) -> String {
     trailer.vlmetalayer("schema").unwrap().decode().unwrap()
 }
 
-/// What a store has: its kind, its members and tables, and what is elsewhere.
+/// The content of a store: its kind, members and tables, and what it records about remote stores.
 fn listing(store: &Store) -> impl PartialEq + std::fmt::Debug + use<> {
     let tables: Vec<_> = store.tables().map(|(key, trailer)| (key.to_owned(), trailer.clone())).collect();
     let elsewhere = (store.mounts().to_vec(), store.remote_schema().map(str::to_owned));

@@ -204,7 +204,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     }
 }
 
-/// The most bytes of the items of a model, and of one of its chunks.
+/// The maximum number of bytes of the items of a model, and of each chunk.
 const MOST: i64 = 1 << 15;
 
 /// The most items of an append, and of an array after a resize.
@@ -239,7 +239,7 @@ fn whole(shape: &[i64]) -> Vec<Range<u64>> {
 
 /// The positions in C order of all items of a region, or `None` for those outside the shape.
 fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
-    // The other dimensions can have any length.
+    // An empty region ends here, because its other dimensions can have any length.
     if region.iter().any(Range::is_empty) {
         return Vec::new();
     }
@@ -322,7 +322,7 @@ impl Model {
             assert!(others.iter().any(|layer| has(layer, expected)), "another vlmetalayer: {expected:?}");
         }
         let mut now = errors(path, CheckDepth::ChunkData).expect("an opened frame");
-        // Which errors a damaged chunk has, and whether it has any, also depends on what is around it in the file.
+        // The errors of a damaged chunk also depend on the bytes around it in the file.
         now.retain(|code| !code.starts_with("chunk-"));
         assert!(now.is_subset(&self.errors), "{now:?} after a commit, before {:?}", self.errors);
     }

@@ -18,8 +18,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
 pub(super) fn run(bytes: &[u8]) {
     let (mut choices, data) = Choices::split(bytes, COUNT);
     let mut encoder = Encoder::new(choices.byte() % 24);
-    // An input is short, so the data is repeated, with a few other bytes between the repetitions. So there are long
-    // matches and several blocks.
+    // An input is short, so it is repeated, with a few other bytes between the repetitions. This gives long matches and
+    // several blocks.
     let (repetitions, step) = (1 + choices.below(12), choices.byte());
     let mut long = Vec::new();
     for number in 0..repetitions {

@@ -65,7 +65,7 @@
 //!   as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
 //!   integer can be read as a float, or an `f64` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
-//!   too: empty lists, overlapping fields and fields without bytes can lead to so many values.
+//!   too: empty lists, overlapping fields and fields without bytes can have any number of values.
 //!
 //! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
 //! the dtype once. Items of fixed types are read and written without an allocation.
@@ -173,8 +173,8 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// The errors of [`write_item`](Self::write_item). It is also an error if the number of values is not the number of
-    /// items that fill the bytes, whether the iterator says so or only gives another number of values than it says.
+    /// The errors of [`write_item`](Self::write_item). It is also an error if the values do not fill the bytes exactly,
+    /// or if the iterator gives another number of values than its `len`.
     ///
     /// ```
     /// use b2nd_serde::Dtype;

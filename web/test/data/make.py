@@ -31,7 +31,7 @@ image = blosc2.asarray(colours, urlpath=str(here / "image.b2nd"), mode="w", chun
 image.schunk.vlmeta["time"] = 1_700_000_000_123_456_789
 image.schunk.vlmeta["ids"] = [2**64 - 1, -(2**63), 2**53 - 1, {"__proto__": 1.5}]
 
-# A smooth picture with more items along x than a picture has.
+# A smooth field with more items along x than a picture shows.
 wave = np.round(np.sin(np.arange(3000) / 90) * np.cos(np.arange(60)[:, None] / 10) * 20).astype("i1")
 blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000), blocks=(20, 250), cparams={"codec": blosc2.Codec.ZSTD, "clevel": 9})
 

@@ -60,7 +60,7 @@ impl Costs {
         add_bytes(at, source.block.end);
         let (bytes, mut total) = costs(&bytes);
         let mut of_kind = |kind: &'static Kind, counts: &Counts| {
-            // Nothing is known of sequences if there are none, so the predefined tables have to do.
+            // Without sequences there are no counts, so the predefined tables are used.
             let predefined = kind.predefined.counts();
             let (costs, sum) =
                 NumberCosts::new(kind, if sequences.is_empty() { &predefined } else { counts });
@@ -78,7 +78,7 @@ impl Costs {
         get(&self.bytes, byte.into())
     }
 
-    /// The cost of a number of literals, without that of the literals.
+    /// The cost of the number of literals, without the cost of the literals themselves.
     #[inline]
     pub(crate) fn literals(&self, count: u32) -> u32 {
         self.literals.of(count)

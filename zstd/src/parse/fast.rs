@@ -8,9 +8,10 @@ use super::{Hashed, MARGIN, MIN_LOG, Source, WINDOW, log_of};
 use crate::bytes::{hash, load32, load64, low32, narrow};
 use crate::sequence::Sequence;
 
-/// The parser looks for matches at each second position, because matches are extended backwards.
+/// The parser looks for matches at every second position only. It still finds most matches that begin between, because
+/// it extends matches backwards.
 const STEP: usize = 2;
-/// After this number of bytes without a match (as an exponent), the parser leaves out one more position at each step.
+/// Each time that 2^`PATIENCE_LOG` more bytes have no match, a step of the parser skips one more position.
 const PATIENCE_LOG: u32 = 6;
 
 /// A parser that takes each match that it sees.
@@ -19,7 +20,7 @@ pub(crate) struct FastParser {
     hashed: Hashed,
     /// The exponent of the number of entries of the table.
     log: u32,
-    /// Positions by hash. A position of 0 can also stand for none, because bytes are always compared.
+    /// Positions by hash. 0 can also mean no position, because the bytes are compared anyway.
     table: Vec<u32>,
 }
 
@@ -51,12 +52,12 @@ impl FastParser {
             } else if load32(input, candidate) == low32(word) && candidate < at && at - candidate <= WINDOW {
                 parsed.take(input, at, Match::at_distance(source, at, narrow(at - candidate)));
             } else {
-                // The position that is left out can be the start of a later match.
+                // A later match can copy from the skipped position.
                 self.exchange(load64(input, at + 1), at + 1);
                 at += STEP + ((at - parsed.end) >> PATIENCE_LOG);
                 continue;
             }
-            // Two positions in the match are enough for matches with it.
+            // Two positions within the match are enough as candidates for later matches.
             for inner in [at + 2, parsed.end - 2] {
                 self.exchange(load64(input, inner), inner);
             }

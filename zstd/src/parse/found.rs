@@ -27,7 +27,7 @@ impl Match {
     }
 }
 
-/// The sequences of the part of a block that is parsed.
+/// The sequences of a block, as far as the block is parsed.
 #[derive(Debug)]
 pub(crate) struct Parsed<'s> {
     sequences: &'s mut Vec<Sequence>,

@@ -7,9 +7,9 @@ use super::rows::Rows;
 use super::{Hashed, MARGIN, Source};
 use crate::sequence::{Recent, Sequence};
 
-/// After this number of bytes without a match (as an exponent), the parser leaves out one more position at each step.
+/// Each time that 2^`PATIENCE_LOG` more bytes have no match, a step of the parser skips one more position.
 const PATIENCE_LOG: u32 = 8;
-/// After this number of bytes without a match, the positions that are left out are not candidates for matches either.
+/// After this number of bytes without a match, skipped positions are not added to the rows, so they are no candidates.
 const HOPELESS: usize = 8 << PATIENCE_LOG;
 
 /// A parser with a match finder of rows.
@@ -45,7 +45,7 @@ impl LazyParser {
         }
     }
 
-    /// The start of the best match among this one and those at the next positions, and the match.
+    /// The start of the best match, and this match. It is `found`, or a match at one of the next positions.
     fn look_ahead(
         &mut self,
         source: &Source<'_>,
@@ -82,7 +82,7 @@ impl LazyParser {
     }
 }
 
-/// The value of a match: four for each byte, less the bits of the distance.
+/// The value of a match: four for each byte, minus the bits of the distance.
 #[inline]
 fn value(Match { length, distance }: Match, recent: Recent) -> u32 {
     let bits = if recent.0.contains(&distance) { 0 } else { distance.max(1).ilog2() };

@@ -23,7 +23,7 @@ pub(crate) use optimal::Effort;
 pub(crate) enum Strategy {
     /// Takes each match that one hash table shows. The table has at most 2^`max_log` entries.
     Fast { max_log: u32, hashed: Hashed },
-    /// Takes a match if none of the next positions, as many as `lookahead`, has a better one.
+    /// Takes a match if none of the next `lookahead` positions has a better one.
     Lazy { lookahead: u32, hashed: Hashed },
     /// Finds the cheapest sequences.
     Optimal(Effort),
@@ -32,7 +32,7 @@ pub(crate) enum Strategy {
 /// The number of bytes of a hash.
 pub(crate) type Hashed = u32;
 
-/// The parsers, with their memory. A parser that is not used has none.
+/// The parsers, with their memory. A parser that is not used has no memory.
 #[derive(Debug, Default)]
 pub(crate) struct Parsers {
     fast: fast::FastParser,
@@ -50,7 +50,7 @@ impl Parsers {
         }
     }
 
-    /// Replaces the content of `sequences` with those of a block.
+    /// Replaces `sequences` with the sequences of a block.
     pub(crate) fn parse(&mut self, strategy: Strategy, source: &Source<'_>, sequences: &mut Vec<Sequence>) {
         sequences.clear();
         match strategy {
@@ -61,7 +61,7 @@ impl Parsers {
     }
 }
 
-/// What a parser reads.
+/// The input of a parser.
 #[derive(Clone, Debug)]
 pub(crate) struct Source<'i> {
     /// The bytes before, in and after the block.

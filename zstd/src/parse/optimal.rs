@@ -17,12 +17,12 @@ use crate::sequence::{MIN_MATCH, Recent, Sequence};
 /// How thoroughly to search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effort {
-    /// How many earlier positions a search looks at.
+    /// The largest number of earlier positions that a search looks at.
     pub(crate) depth: u32,
     /// A match of this length is taken without a comparison.
     pub(crate) enough: u32,
-    /// Whether to compare two ways to start the first block, instead of two estimates. The other blocks use the costs
-    /// of the block before.
+    /// Whether each of the two estimates of costs for the first block is refined by a trial. Each other block uses the
+    /// costs of the block before.
     pub(crate) is_thorough: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct OptimalParser {
     /// The matches of the block with their positions.
     matches: Vec<(u32, Match)>,
     steps: Steps,
-    /// The memory for other sequences.
+    /// Memory for the sequences of an estimate.
     others: Vec<Sequence>,
 }
 
@@ -63,8 +63,8 @@ impl OptimalParser {
         self.costs = Some(self.walk(source, &costs, effort.enough, sequences));
     }
 
-    /// Estimates the costs for the first block: the lower ones of those without matches and those with the longest
-    /// matches. Each kind of costs tends to lead to sequences that confirm it.
+    /// Estimates the costs for the first block twice, without matches and with the longest matches, and returns the
+    /// costs with the lower total. Both are tried, because each estimate tends to lead to sequences that confirm it.
     fn estimate(&mut self, source: &Source<'_>, effort: Effort, sequences: &mut Vec<Sequence>) -> Costs {
         let mut others = mem::take(&mut self.others);
         self.take_longest(source, &mut others);
@@ -113,7 +113,7 @@ impl OptimalParser {
             let word = load32(source.input, at);
             for distance in parsed.recent.0 {
                 let length = repeated_length(source, at, word, distance);
-                // A distance that was used before is worth a byte.
+                // A distance that was used before saves about a byte.
                 if length > 0 && length + 1 >= longest.length {
                     longest = Match { length, distance };
                 }
@@ -155,7 +155,7 @@ impl OptimalParser {
 /// The last step of the cheapest path to a position.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The cost of the path, with the number of its last literals.
+    /// The cost of the path, with the cost of the number of its last literals.
     cost: u32,
     /// The match of the step. For a literal, its length is 0.
     found: Match,
@@ -176,14 +176,14 @@ impl Default for Step {
 struct Steps(Vec<Step>);
 
 impl Steps {
-    /// Knows only the start of a stage.
+    /// Starts a stage. Only the step to its start is known.
     fn start(&mut self, recent: Recent, literals: u32, costs: &Costs) {
         self.0.clear();
         self.0.push(Step { cost: costs.literals(literals), literals, recent, ..Step::default() });
     }
 
-    /// Finds the cheapest paths of a stage. It ends where all paths meet, or where a match is long enough. Returns the
-    /// index of its end, and this match. Removes the matches in the stage from `matches`.
+    /// Finds the cheapest paths of a stage. The stage ends where all paths meet, or at a match that is long enough.
+    /// Returns the index of the end, and this match. Removes the matches in the stage from `matches`.
     fn walk(
         &mut self,
         source: &Source<'_>,
@@ -235,7 +235,7 @@ impl Steps {
         }
     }
 
-    /// The last step of the cheapest path to a position, which is known now.
+    /// The last step of the cheapest path to a position, after all steps to the position were compared.
     #[inline]
     fn arrive(&mut self, index: usize) -> Step {
         let mut here = get(&self.0, index);
@@ -259,7 +259,7 @@ impl Steps {
         }
     }
 
-    /// Takes a match with each length from `shortest` on. `base` is the cost without that of the length.
+    /// Takes a match with each length from `shortest` on. `base` is the cost without the cost of the length.
     #[inline]
     fn take_match(&mut self, index: usize, base: u32, shortest: u32, found: Match, costs: &Costs) {
         let Match { length: longest, distance } = found;
@@ -279,7 +279,7 @@ impl Steps {
         }
     }
 
-    /// Appends the sequences of the cheapest path to a position. Returns the last step there.
+    /// Appends the sequences of the cheapest path to a position. Returns the last step of the path.
     fn retrace(&mut self, end: usize, sequences: &mut Vec<Sequence>) -> Step {
         let last = self.arrive(end);
         let (first, mut index) = (sequences.len(), end);

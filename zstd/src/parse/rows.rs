@@ -1,5 +1,5 @@
-//! A match finder with rows of candidates: a hash selects a row, and a byte of the hash, the tag, candidates in the
-//! row. Most positions with other bytes have another tag, so they are not even looked at.
+//! A match finder with rows of candidates. A hash selects a row, and one byte of the hash, the tag, selects candidates
+//! in the row. Most candidates with other bytes have another tag, so their bytes are never compared.
 
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 1 << 16;
 const LOW_BITS: u128 = u128::from_le_bytes([0x01; ROW]);
 const HIGH_BITS: u128 = u128::from_le_bytes([0x80; ROW]);
 
-/// Of a gap that is longer than this, because of a long match, only positions at its start and its end are added.
+/// If a long match leaves a gap longer than this, only the positions at its start and end are added.
 const LONG_GAP: usize = 384;
 const GAP_START: usize = 96;
 const GAP_END: usize = 32;
@@ -35,7 +35,7 @@ pub(crate) struct Rows {
     next: usize,
 }
 
-/// The last positions of some hashes. A position of 0 can also stand for none, because bytes are always compared.
+/// The last positions of some hashes. 0 can also mean no position, because the bytes are compared anyway.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     tags: [u8; ROW],
@@ -61,7 +61,7 @@ impl Rows {
         Some((self.table.get_mut(hash >> TAG_BITS)?, hash.to_le_bytes()[0]))
     }
 
-    /// Adds all positions before `at` that are not in the rows yet, but of a long gap only some.
+    /// Adds the positions before `at` that are not in the rows yet; if they are many, only the first and the last ones.
     #[inline]
     fn add_until(&mut self, input: &[u8], at: usize) {
         if at > self.next + LONG_GAP {
@@ -80,20 +80,20 @@ impl Rows {
         }
     }
 
-    /// Does not add the positions before `at`, if they are not in the rows yet.
+    /// Skips the positions before `at` that are not in the rows yet.
     pub(crate) fn skip_to(&mut self, at: usize) {
         self.next = at;
     }
 
-    /// The longest match at a position that ends before `end`, and the nearest one of these. Its length is 0 if there
-    /// is none of four bytes. Adds the position. At least eight bytes must follow the position.
+    /// The longest match at a position that ends before `end`; among equally long ones, the nearest. Its length is 0 if
+    /// no match has four bytes. Adds the position. At least eight bytes must follow the position.
     #[inline]
     pub(crate) fn find(&mut self, input: &[u8], at: usize, end: usize) -> Match {
         self.add_until(input, at);
         let Some((row, tag)) = self.row_of(input, at) else { return Match::default() };
         let mut best = Match { length: TOO_SHORT, distance: 0 };
-        // The lowest zero byte of the difference is an equal tag. Zero bytes above it can be false, which only costs a
-        // comparison.
+        // A zero byte of the difference is an equal tag. `equal` can also mark other bytes above a zero byte, which
+        // only costs a comparison.
         let difference = u128::from_le_bytes(row.tags) ^ (LOW_BITS * u128::from(tag));
         let mut equal = difference.wrapping_sub(LOW_BITS) & !difference & HIGH_BITS;
         while equal != 0 {
@@ -117,13 +117,14 @@ impl Row {
     }
 }
 
-/// The better one of a match and the match with a candidate.
+/// The better match: `best`, or the match with a candidate.
 #[inline]
 fn better(input: &[u8], at: usize, end: usize, candidate: usize, best: Match) -> Match {
     if candidate >= at || at - candidate > WINDOW {
         return best;
     }
-    // A longer match has the same last bytes as the best one so far, and one more.
+    // A longer match also agrees with the input at the end of `best` and in the byte after it, so these four bytes are
+    // compared first.
     let tail = (best.length - TOO_SHORT) as usize;
     if load32(input, candidate + tail) != load32(input, at + tail) {
         return best;

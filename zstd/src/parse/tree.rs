@@ -1,4 +1,5 @@
-//! A match finder with binary trees, which finds a longest match for each distance that is worth it.
+//! A match finder with binary trees. It finds several matches at a position: a near one, and longer ones that are
+//! farther back.
 //!
 //! For each hash there is a tree of the positions with this hash, ordered by the bytes that follow them. Each new
 //! position becomes the root of its tree. The search for its place passes by the positions with the most similar bytes.
@@ -11,7 +12,7 @@ use crate::bytes::{common_length, get, hash, load64, narrow, set};
 
 /// The largest number of bits of a hash.
 const MAX_LOG: u32 = 17;
-/// The matches of three bytes come from a table of their own. They are worth it only at short distances.
+/// The matches of three bytes come from a table of their own. They save bytes only at short distances.
 const SHORT: u32 = 3;
 const SHORT_LOG: u32 = 14;
 const MAX_SHORT_DISTANCE: usize = 1 << 14;
@@ -20,7 +21,7 @@ const MAX_SHORT_DISTANCE: usize = 1 << 14;
 const SMALLER: usize = 0;
 const LARGER: usize = 1;
 
-/// The positions of each hash, as trees. No position is 0: the number stands for an empty tree.
+/// The positions of each hash, as trees. No position is 0, because 0 stands for an empty tree.
 #[derive(Debug, Default)]
 pub(crate) struct Trees {
     log: u32,
@@ -39,7 +40,7 @@ impl Trees {
             table.clear();
             table.resize(length, 0);
         }
-        // What is left of the last input is not reached from a root.
+        // Subtrees that are left from the last input cannot be reached from a root.
         self.children.resize(length.min(WINDOW).next_power_of_two(), [0; 2]);
     }
 
@@ -70,8 +71,8 @@ impl Trees {
         set(&mut self.roots, root, narrow(at));
         let mask = self.children.len() - 1;
         let lowest = at.saturating_sub(mask).max(1);
-        // The places of the next smaller and of the next larger position, and how many bytes the positions there have
-        // in common with this one.
+        // The places for the next position with smaller and with larger bytes, and the number of bytes that the last
+        // such position has in common with `at`.
         let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
         let (mut common_with_smaller, mut common_with_larger) = (0, 0);
         for _ in 0..depth {

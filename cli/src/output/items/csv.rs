@@ -16,7 +16,7 @@ pub(crate) struct CsvWriter<'w, W: Write> {
     length: usize,
     /// The number of items in the current row so far.
     written: usize,
-    /// Whether cells are shown on a terminal, which control characters would control.
+    /// Whether the output is a terminal, so that control characters must be replaced.
     is_terminal: bool,
 }
 
@@ -91,7 +91,8 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     }
 }
 
-/// The error of the output. The conversion of the crate csv loses its kind, by which a closed pipe is known.
+/// The error of the output, with its kind, because the kind shows a closed pipe. The conversion of the crate csv loses
+/// the kind.
 fn into_io(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -99,7 +100,7 @@ fn into_io(error: csv::Error) -> io::Error {
     }
 }
 
-/// Adds the names of the columns of an item: those of fields in fields, and of the items of subarrays, have dots.
+/// Adds the names of the columns of an item. Parts of a nested field, subarray or complex number have names with dots.
 fn add_columns(dtype: &Dtype, name: &str, names: &mut Vec<String>) {
     let within = |part: &str| if name.is_empty() { part.into() } else { format!("{name}.{part}") };
     match dtype.kind() {

@@ -37,7 +37,7 @@ impl Level {
             Kind::Complex => read(dtype, items, |(real, imaginary): (f64, f64)| {
                 let magnitude = real.hypot(imaginary);
                 let is_finite = real.is_finite() && imaginary.is_finite();
-                // The magnitude of finite parts can be larger than the largest float.
+                // The magnitude of a complex number with finite parts can exceed the largest float.
                 let magnitude = if is_finite { magnitude.min(f64::MAX) } else { magnitude };
                 Some(Self::Float(magnitude)).filter(|_| !magnitude.is_nan())
             }),
@@ -53,7 +53,7 @@ impl Level {
     }
 }
 
-/// The range of the numbers in a slice, and how many items have no place in it.
+/// The range of the numbers in a slice, and the number of items without a place in it.
 pub(crate) struct LevelRange {
     dtype: Dtype,
     /// The smallest and the largest finite number, each with the bytes of its item; `None` if there is none.
@@ -119,7 +119,7 @@ impl LevelRange {
     }
 
     /// The place of each item in the range, as one of 256 equal parts. Infinite numbers are in the first or last part.
-    /// If all numbers are equal, they are in the first. `None` for NaN and `NaT`.
+    /// If all numbers are equal, they are in the first part. `None` for NaN and `NaT`.
     pub(crate) fn parts<'i>(&'i self, items: &'i [u8]) -> impl Iterator<Item = Option<u8>> + 'i {
         let [min, max] = match &self.ends {
             Some(ends) => ends.each_ref().map(|(level, _)| *level),
@@ -135,7 +135,7 @@ impl LevelRange {
     }
 }
 
-/// The place of a number between two others: from 0 to 1.
+/// The place of a number between `min` and `max`, from 0 to 1.
 #[expect(clippy::cast_precision_loss, reason = "only the differences are rounded")]
 fn fraction(level: Level, min: Level, max: Level) -> f64 {
     match (level, min, max) {
@@ -143,7 +143,7 @@ fn fraction(level: Level, min: Level, max: Level) -> f64 {
             (number - min) as f64 / (max - min) as f64
         }
         (Level::Float(number), Level::Float(min), Level::Float(max)) => {
-            // The difference of two finite numbers can be infinite, that of their halves cannot.
+            // The difference of two finite numbers can be infinite, but the difference of their halves cannot.
             let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
             (number * scale - min * scale) / (max * scale - min * scale)
         }

@@ -20,7 +20,7 @@ pub(crate) struct Item {
 
 impl Item {
     /// Takes the dtype of the array, if its items have as many bytes as the typesize of the frame says. Otherwise the
-    /// dtype is that of raw bytes.
+    /// dtype is raw bytes.
     pub(crate) fn from_items(items: &Items) -> Self {
         let dtype = items.dtype().map_err(|error| error.to_string());
         Self::new(dtype.transpose(), items.typesize)
@@ -61,8 +61,8 @@ impl Item {
         )
     }
 
-    /// Converts the dtype and shape to those of a NumPy file. Dimensions of the dtype follow those of the array, and a
-    /// dtype that the file cannot have becomes raw bytes, `|V`.
+    /// Converts the dtype and the shape for a NumPy file. Dimensions of the dtype follow the dimensions of the array,
+    /// and a dtype that the file cannot have becomes raw bytes, `|V`.
     pub(crate) fn for_npy(mut self, shape: &mut Vec<usize>) -> Self {
         self.unfold(shape);
         if descr(&self.dtype).is_some() {

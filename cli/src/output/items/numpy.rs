@@ -98,7 +98,7 @@ struct ArrayText<'a> {
 
 impl ArrayText<'_> {
     /// Writes a part of the array: the items with the same indices in the dimensions before `dimension`. `first` is the
-    /// position of the first of them in `items`. Lines after the first are indented by one space per open bracket.
+    /// position of the first such item in `items`. Lines after the first are indented by one space per open bracket.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize) -> io::Result<()> {
         let Some((&length, below)) = self.edges.shape.get(dimension..).and_then(<[_]>::split_first) else {
             return Ok(());

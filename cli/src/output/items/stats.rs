@@ -210,7 +210,8 @@ impl Stats {
 
 /// Collects statistics of one kind of items, piece by piece.
 trait Collector {
-    /// Takes the items of a piece. Each counts `times` times. `ranges` are those of the piece, and of the subarrays.
+    /// Takes the items of a piece. Each item counts `times` times. `ranges` are the ranges of the piece and of the
+    /// subarrays.
     fn take(&mut self, ranges: &[Range<u64>], bytes: &[u8], times: u64);
 
     fn finish(self) -> Stats;
@@ -355,7 +356,7 @@ impl Moments {
         self.squares += other.squares;
         for (mean, other_mean) in self.mean.iter_mut().zip(other.mean) {
             let distance = other_mean - *mean;
-            // The distance of two finite numbers can be infinite, their mean cannot.
+            // The distance of two finite numbers can be infinite, but not their mean.
             *mean = if distance.is_finite() {
                 *mean + distance * share
             } else {
@@ -396,7 +397,7 @@ impl Batch {
         let mean = [0, 1].map(|part: usize| {
             let distances: f64 = self.parts.iter().map(|parts| parts[part] - first[part]).sum();
             let mean = first[part] + distances / length;
-            // The sum of the distances can be infinite, the mean cannot.
+            // The sum of the distances can be infinite, but not the mean.
             let sum_of_parts = || self.parts.iter().map(|parts| parts[part] / length).sum();
             if mean.is_finite() { mean } else { sum_of_parts() }
         });
@@ -462,7 +463,7 @@ struct Values<'d> {
 
 impl<'d> Values<'d> {
     fn new(dtype: &'d Dtype, most: usize) -> Self {
-        // Two floats are rarely equal, and two different ones can be the same number.
+        // Floats are not counted: they are rarely equal, and different bytes can be the same number.
         let has_values = !matches!(dtype.kind(), Kind::Float | Kind::Complex);
         Self { dtype, most, counts: has_values.then(HashMap::new) }
     }

@@ -91,7 +91,7 @@ def write():
     refer("remote_array.b2nd", "b2o", {"kind": "remote_array", "version": 1})
     refer("later_object.b2nd", "b2o", {"kind": "later", "version": 1})
 
-    # The maximum of 16 metalayers, of which one is the array's own, and some vlmetalayers.
+    # The maximum of 16 metalayers, including the array's own, and some vlmetalayers.
     layers = {f"layer {number}": {"number": number} for number in range(15)}
     array = blosc2.asarray(np.arange(6), chunks=(3,), blocks=(3,), urlpath="many_metalayers.b2nd", meta=layers)
     for number in range(8):
