@@ -357,6 +357,24 @@ fn an_empty_file_is_not_asked_for_its_shape() {
 }
 
 #[test]
+fn a_file_that_ends_in_its_header_is_not_asked_for_its_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for length in [8, 40, 100, 164] {
+        fs::write(folder.path().join("cut.b2nd"), &whole[..length]).unwrap();
+        let output = run(folder.path(), &["salvage", "cut.b2nd", "new.b2nd"]);
+        assert_eq!(output.status.code(), Some(1));
+        let error = text(&output.stderr);
+        assert!(error.starts_with("b2nd: cut.b2nd: nothing could be saved: the file "), "{error}");
+        assert!(!error.contains("--shape"), "{error}");
+        let checked = run(folder.path(), &["check", "cut.b2nd"]);
+        let advice =
+            "cut.b2nd: what to do: restore it from another copy, because nothing could be saved: the file ";
+        assert!(text(&checked.stdout).replace("\n    ", " ").contains(advice), "{}", text(&checked.stdout));
+    }
+}
+
+#[test]
 fn a_damaged_frame_inside_a_file_gets_a_command_that_runs() {
     let folder = damaged();
     let mut file = fs::read(folder.path().join("tree.b2z")).unwrap();

@@ -377,6 +377,28 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
 }
 
 #[test]
+fn a_salvage_asks_nothing_of_a_file_that_ends_in_its_header() {
+    for length in 1..CHUNKS {
+        let error = of(small()[..length].to_vec()).locate().unwrap_err();
+        let given = of(small()[..length].to_vec()).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[2, 2]);
+        let with_shapes = given.dtype("<i4").preview().unwrap_err();
+        // The lengths of the header and of the frame, whose last byte is 8, are in the first 24 bytes.
+        let least = if length < 23 { 87 } else { CHUNKS };
+        let numbers = (Some(least as i128), Some(length as i128));
+        for error in [error, with_shapes] {
+            assert!(error.to_string().starts_with("nothing could be saved: "), "{length}: {error}");
+            let finding = error.finding().unwrap();
+            assert_eq!(finding.code(), FindingCode::Truncated, "{length}: {error}");
+            assert_eq!((finding.expected(), finding.found()), numbers, "{length}: {error}");
+        }
+    }
+    // If only the length of the header is damaged, all chunks are found.
+    let mut file = small();
+    file[11..15].copy_from_slice(&[0, 0, 2, 0]);
+    assert!(of(file).preview().unwrap().is_whole());
+}
+
+#[test]
 fn without_an_index_the_order_must_be_assumed() {
     let folder = tempfile::tempdir().unwrap();
     for length in CHUNKS..INDEX + 20 {
