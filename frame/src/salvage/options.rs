@@ -43,6 +43,7 @@ use crate::write::output::Output;
 ///
 /// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
+/// `ArrayUpdate` keeps the list up to date; other programs do not.
 ///
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
