@@ -37,6 +37,7 @@ use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
+use crate::trailer::salvage_note::renumber_lost;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::destination::Destination;
 use crate::write::frame_builder::vlmetalayer_chunk;
@@ -93,6 +94,11 @@ const MIN_HOLES: u64 = 1 << 16;
 /// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed. The results of queries that python-blosc2
 /// 4.2 and 4.3 kept are always removed. A process of python-blosc2 that has used an index before the commit keeps the
 /// index in memory, and does not see the mark.
+///
+/// # Chunks that a salvage has lost
+///
+/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks. A resize gives
+/// them their new numbers. A lost chunk leaves the list if a write replaces all its items, or a resize removes it.
 ///
 /// # Compression and memory
 ///
@@ -308,6 +314,16 @@ impl ArrayUpdate {
             gather(&part, &mut chunk)?;
             changed.insert(number, chunk, is_complete, &mut self.compressor)?;
         }
+        let is_in_region = |chunk: Chunk<'_>| {
+            let (starts, stops) = (chunk.extent().start().iter(), chunk.extent().stop().iter());
+            starts
+                .zip(stops)
+                .zip(region)
+                .all(|((start, stop), range)| range.start <= *start && *stop <= range.end)
+        };
+        let unless_replaced = |number: &u64| !geometry.chunk(*number).is_some_and(is_in_region);
+        let new_number = |number| Some(number).filter(unless_replaced);
+        renumber_lost(&mut self.vlmetalayers, geometry.nchunks(), new_number)?;
         for part in parts.filter(|_| has_room) {
             if let Some(chunk) = self.pending.open_mut(part.number()) {
                 gather(&part, chunk)?;
@@ -397,6 +413,10 @@ impl ArrayUpdate {
         let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
         origins.try_reserve_exact(count).map_err(Error::too_large)?;
         origins.resize(count, NEW);
+        renumber_lost(&mut self.vlmetalayers, before.nchunks(), |number| {
+            let at = kept.binary_search_by_key(&number, |&(old, _)| old).ok()?;
+            kept.get(at).map(|&(_, new)| new)
+        })?;
         let mut numbers = BTreeMap::new();
         for (old, new) in kept {
             if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
