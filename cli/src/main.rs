@@ -2,6 +2,7 @@
 
 // A module imports only from modules that are declared above it. This holds here and in each folder. After a blank line
 // come modules that import from the modules above that line.
+mod code;
 mod names;
 mod pool;
 mod text;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use b2nd_frame::{Error, ErrorKind, Finding, FindingCode};
 use serde::Serialize;
 
+use crate::code;
 use crate::text;
 
 /// An error of reading or writing, as users see it.
@@ -47,7 +48,7 @@ impl Problem {
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
         let message = || format!("cannot create a file in {}: {why}", folder.display());
-        (!folder.is_dir()).then(|| Self::new("io", message()))
+        (!folder.is_dir()).then(|| Self::new(code::IO, message()))
     }
 
     /// Whether the input is not a frame at all.
@@ -77,21 +78,21 @@ impl From<&Error> for Problem {
             }
             // The failure usually shows this path, so the message has only the reason.
             let file = error.path().map(|path| Box::new((path.into(), with_sources(error))));
-            return Self { file, ..Self::new("io", with_sources(reason)) };
+            return Self { file, ..Self::new(code::IO, with_sources(reason)) };
         }
         let code = match (error.kind(), error.finding()) {
             (ErrorKind::Malformed, Some(finding)) => return finding.clone().into(),
-            (ErrorKind::Decode, _) => return Self::new("decode", with_sources(error)),
-            (ErrorKind::Changing, _) => "changing",
-            (ErrorKind::Locked, _) => "locked",
-            (ErrorKind::InvalidInput, _) => "invalid-input",
-            (ErrorKind::Unsupported, _) => "unsupported",
-            (ErrorKind::TooLarge, _) => "too-large",
-            (ErrorKind::ArrayUnknown, _) => "array-unknown",
-            (ErrorKind::OrderUnknown, _) => "order-unknown",
-            (ErrorKind::Exists, _) => "exists",
-            (ErrorKind::Stopped, _) => "stopped",
-            _ => return Self::new("malformed", with_sources(error)),
+            (ErrorKind::Decode, _) => return Self::new(code::DECODE, with_sources(error)),
+            (ErrorKind::Changing, _) => code::CHANGING,
+            (ErrorKind::Locked, _) => code::LOCKED,
+            (ErrorKind::InvalidInput, _) => code::INVALID_INPUT,
+            (ErrorKind::Unsupported, _) => code::UNSUPPORTED,
+            (ErrorKind::TooLarge, _) => code::TOO_LARGE,
+            (ErrorKind::ArrayUnknown, _) => code::ARRAY_UNKNOWN,
+            (ErrorKind::OrderUnknown, _) => code::ORDER_UNKNOWN,
+            (ErrorKind::Exists, _) => code::EXISTS,
+            (ErrorKind::Stopped, _) => code::STOPPED,
+            _ => return Self::new(code::MALFORMED, with_sources(error)),
         };
         let problem = Self::new(code, error.to_string());
         match error.path() {
@@ -123,7 +124,7 @@ pub(crate) fn with_sources(error: &(dyn std::error::Error + 'static)) -> String 
 
 impl From<io::Error> for Problem {
     fn from(error: io::Error) -> Self {
-        inside(&error).unwrap_or_else(|| Self::new("io", error.to_string()))
+        inside(&error).unwrap_or_else(|| Self::new(code::IO, error.to_string()))
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use b2nd_frame::has_locks;
 use clap::Args;
 
+use crate::code;
 use crate::problem::Problem;
 use crate::terminal::remark;
 
@@ -50,11 +51,14 @@ impl Wait {
             let what = "the file system has no locks: no other program may change the file at the same time";
             remark(&format_args!("{}: {what}", file.display()));
         }
-        self.read(attempt)
+        self.while_changing(attempt)
     }
 
-    /// Reads a frame under the lock of a writer, so that no other process changes it meanwhile.
-    pub(crate) fn read<T, E: HasProblem>(&self, attempt: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    /// Reads a frame as [`while_changing`] does. With `--no-wait`, reads it only once.
+    pub(crate) fn while_changing<T, E: HasProblem>(
+        &self,
+        attempt: impl FnMut() -> Result<T, E>,
+    ) -> Result<T, E> {
         repeat(if self.no_wait { Duration::ZERO } else { PATIENCE }, attempt)
     }
 }
@@ -73,24 +77,26 @@ fn repeat<T, E: HasProblem>(patience: Duration, mut attempt: impl FnMut() -> Res
             Err(error) => error,
         };
         let waited = begin.elapsed();
-        let problem = error.problem().filter(|problem| ["changing", "locked"].contains(&problem.code));
+        let problem =
+            error.problem().filter(|problem| [code::CHANGING, code::LOCKED].contains(&problem.code));
         let Some(problem) = problem.filter(|_| waited < patience) else { return Err(error) };
         if is_silent
             && waited >= SILENCE
             && let Some((file, _)) = problem.file.as_deref()
         {
             is_silent = false;
-            remark(&format_args!("{}: waiting for {}", file.display(), holder(file)));
+            remark(&format_args!("{}: waiting for {}", file.display(), writer(file, problem.code)));
         }
         thread::sleep(PAUSE);
     }
 }
 
-/// The process that has locked a file.
-fn holder(file: &Path) -> String {
+/// The process that has locked a file, or is changing it, with the code of the problem that it causes.
+fn writer(file: &Path, code: &str) -> String {
     match system::process_with_lock(file) {
         Some((id, name)) => format!("process {id} ({name}), which has locked it"),
-        None => "another process, which has locked it".into(),
+        None if code == code::LOCKED => "another process, which has locked it".into(),
+        None => "another process, which is changing it".into(),
     }
 }
 
@@ -126,5 +132,17 @@ mod system {
 
     pub(super) fn process_with_lock(_: &Path) -> Option<(u32, String)> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writer_says_that_a_file_is_locked_only_if_it_is() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(writer(file.path(), code::CHANGING), "another process, which is changing it");
+        assert_eq!(writer(file.path(), code::LOCKED), "another process, which has locked it");
     }
 }

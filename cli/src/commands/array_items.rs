@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use b2nd_frame::{Error, ObjectKind};
 
+use crate::code;
 use crate::input::{Address, Failure, Inside, Items, Target, is_zip, store_at};
 use crate::names::has_extension;
 use crate::output::json::print_failure;
@@ -95,5 +96,5 @@ fn refuse_store(target: &Target) -> Failure {
     } else {
         "a store: name one of its members, which `b2nd ls` lists"
     };
-    target.location().failure(Problem::new("invalid-input", message))
+    target.location().failure(Problem::new(code::INVALID_INPUT, message))
 }

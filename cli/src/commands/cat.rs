@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::array_items::{Trouble, open_items, show};
+use crate::code;
 use crate::input::{Address, FRAME, Items, Selected, Selection, Target, given_all};
 use crate::output::items::{
     CsvWriter, EDGE_LEN, Edges, Item, ValueWriter, npy_header, why_too_many_lists, write_array,
@@ -76,11 +77,11 @@ impl Cat {
         let mut items = open_items(address)?;
         let mut item = Item::from_items(&items);
         let selection = self.slice.clone().unwrap_or_default();
-        let selected = selection.apply(&items.shape).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected = selection.apply(&items.shape).map_err(|why| Problem::new(code::INVALID_INPUT, why))?;
         items.check(&selected)?;
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
-            shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
+            shape.map_err(|_| Problem::new(code::TOO_LARGE, "the shape is too large for this machine"))?;
         if self.npy {
             item = item.for_npy(&mut shape);
         } else if self.json || self.csv {
@@ -90,7 +91,7 @@ impl Cat {
         if !self.npy
             && let Some(why) = item.why_too_long()
         {
-            return Err(Problem::new("too-large", why).into());
+            return Err(Problem::new(code::TOO_LARGE, why).into());
         }
         if let Some(&length) = items.shape.first()
             && let Some(note) = deleted_rows(&Target::given(address.clone()), length)
@@ -192,7 +193,7 @@ impl Printing<'_> {
         let stdout = io::stdout().lock();
         let is_terminal = stdout.is_terminal();
         let mut csv = CsvWriter::new(stdout, is_terminal, &self.item.dtype, self.shape)
-            .map_err(|why| Problem::new("invalid-input", why))?;
+            .map_err(|why| Problem::new(code::INVALID_INPUT, why))?;
         self.pieces(&mut csv, CsvWriter::begin, CsvWriter::write)?;
         Ok(csv.end()?)
     }
@@ -202,7 +203,7 @@ impl Printing<'_> {
     fn json(self) -> Result<(), Trouble> {
         let Self { address, item, shape, .. } = self;
         if let Some(why) = why_too_many_lists(shape) {
-            return Err(Problem::new("too-large", why).into());
+            return Err(Problem::new(code::TOO_LARGE, why).into());
         }
         let description = Description { address, shape, dtype: item.dtype.to_string() };
         let start = [&begin(&description)[..], b",\"values\":"].concat();

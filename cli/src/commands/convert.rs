@@ -18,6 +18,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 
 use super::new_files::{Made, Maker, NewFiles};
+use crate::code;
 use crate::input::{
     Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
     pair_or_paths, zeroed,
@@ -182,7 +183,7 @@ impl NewItems {
     /// except `axis`. In the second case, they make the array longer by 1 along `axis`.
     fn fits(&self, to: &Meta) -> Result<(), Problem> {
         let Self { dtype, shape: found, axis } = self;
-        let refuse = |why: String| Err(Problem::new("invalid-input", why));
+        let refuse = |why: String| Err(Problem::new(code::INVALID_INPUT, why));
         let wanted = to.dtype().unwrap_or_default();
         if !have_same_bytes(dtype, wanted) {
             return refuse(format!(
@@ -292,7 +293,7 @@ impl Maker for Conversions<'_> {
         made.map_err(|problem| {
             let mut failure = with_salvage(of_either(from, to, problem));
             if self.skip_existing
-                && failure.error.code == "exists"
+                && failure.error.code == code::EXISTS
                 && !self.is_made(from, to).unwrap_or(false)
             {
                 failure.error.hint = Some(", and it is not a whole array of the shape and dtype of FROM");
@@ -317,7 +318,7 @@ impl Conversions<'_> {
         let is_npy = has_extension(to, "npy");
         if !is_npy && !has_extension(to, "b2nd") {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
-            return Err(Problem::new("invalid-input", message).at(to));
+            return Err(Problem::new(code::INVALID_INPUT, message).at(to));
         }
         // TO is checked before the items are read. A dangling link at this path counts as an existing file.
         if to.symlink_metadata().is_ok() {
@@ -329,14 +330,17 @@ impl Conversions<'_> {
             && !items.is_described
         {
             let message = "a super-chunk that does not describe an array; name it to convert its items";
-            return Err(Problem::new("unsupported", message));
+            return Err(Problem::new(code::UNSUPPORTED, message));
         }
         let note = |what: &String| remark(&format_args!("{}: {what}", from.location()));
         source.notes(is_npy)?.iter().for_each(note);
         let nbytes = source.nbytes(&selected);
         let written = match source {
             Source::Npy(_) if is_npy => {
-                return Err(Problem::new("invalid-input", "already a NumPy file; TO must end with .b2nd"));
+                return Err(Problem::new(
+                    code::INVALID_INPUT,
+                    "already a NumPy file; TO must end with .b2nd",
+                ));
             }
             Source::Frame(mut items) if is_npy => {
                 let (item, shape) = Self::npy_item(&items, &selected)?;
@@ -374,7 +378,7 @@ impl Conversions<'_> {
         if !to.exists() {
             let message =
                 "no such array: --append needs an existing one; without it, `b2nd convert` makes a new one";
-            return Err(Problem::new("invalid-input", message).at(to));
+            return Err(Problem::new(code::INVALID_INPUT, message).at(to));
         }
         let of_to = |error: Error| Problem::from(error).at(to);
         // FROM is read before TO is locked, because FROM can be TO.
@@ -392,9 +396,10 @@ impl Conversions<'_> {
         let append = || {
             let mut array = ArrayUpdate::open(to).map_err(of_to)?;
             new.fits(array.meta())?;
-            let layers = outdated_layers(&Frame::open(to)?.trailer()?);
+            let trailer = Frame::open(to).and_then(|frame| frame.trailer()).map_err(of_to)?;
             array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
-            Ok::<_, Problem>((layers, Frame::open(to).map_err(of_to)?.header().frame_len))
+            // After the commit, nothing may fail: users would append the items again.
+            Ok::<_, Problem>((outdated_layers(&trailer), array.frame().header().frame_len))
         };
         let (layers, frame_len) = self.wait.change(to, || self.files.write(append))?;
         for (name, change) in layers {
@@ -406,10 +411,11 @@ impl Conversions<'_> {
     fn open(&self, from: &Address) -> Result<(Source, Selected), Problem> {
         let source = Source::open(from)?;
         let selection = self.options.slice.clone().unwrap_or_default();
-        let selected = selection.apply(&source.shape()).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected =
+            selection.apply(&source.shape()).map_err(|why| Problem::new(code::INVALID_INPUT, why))?;
         if selected.has_steps() {
             let message = "a slice with steps is not converted; `b2nd cat --npy --slice` writes it";
-            return Err(Problem::new("unsupported", message));
+            return Err(Problem::new(code::UNSUPPORTED, message));
         }
         Ok((source, selected))
     }
@@ -424,7 +430,7 @@ impl Conversions<'_> {
     fn npy_item(items: &Items, selected: &Selected) -> Result<(Item, Vec<usize>), Problem> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
-            shape.map_err(|_| Problem::new("too-large", "the shape is too large for this machine"))?;
+            shape.map_err(|_| Problem::new(code::TOO_LARGE, "the shape is too large for this machine"))?;
         let item = Item::from_items(items).for_npy(&mut shape);
         Ok((item, shape))
     }
@@ -538,7 +544,7 @@ impl Conversions<'_> {
         let shape: Vec<i64> =
             shape.into_iter().map(|items| i64::try_from(items).unwrap_or(i64::MAX)).collect();
         let shapes = Shapes { shape: &shape, chunkshape: &chunks, blockshape: &blocks };
-        let invalid = |error: &dyn Display| Problem::new("invalid-input", error.to_string());
+        let invalid = |error: &dyn Display| Problem::new(code::INVALID_INPUT, error.to_string());
         let meta = Meta::new(shapes, &source.dtype()?).map_err(|error| invalid(&error))?;
         let nbytes = meta.geometry().and_then(|geometry| geometry.chunk_nbytes(typesize));
         source.check_chunk(nbytes.map_err(|error| invalid(&error))?)?;
@@ -553,7 +559,7 @@ fn lengths(option: &str, given: Option<&Numbers<i32>>) -> Result<Option<Vec<u64>
         u64::try_from(items).map_err(|_| {
             let message =
                 format!("{option}: {items} is negative; give the number of items along each dimension");
-            Problem::new("invalid-input", message)
+            Problem::new(code::INVALID_INPUT, message)
         })
     };
     given.iter().map(length).collect::<Result<_, _>>().map(Some)
@@ -573,7 +579,10 @@ impl Source {
                 return Ok(Self::Npy(Npy::new(header, place)?));
             }
             if has_extension(&from.path, "npy") {
-                return Err(Problem::new("malformed", "not a NumPy file: it does not begin with \\x93NUMPY"));
+                return Err(Problem::new(
+                    code::MALFORMED,
+                    "not a NumPy file: it does not begin with \\x93NUMPY",
+                ));
             }
             if from.inside != Inside::Whole {
                 return Items::new(from.open_place(place)?).map(Box::new).map(Self::Frame);
@@ -608,7 +617,7 @@ impl Source {
             None => Ok(item.dtype.type_string().to_string()),
             Some(_) => Err(Problem {
                 hint: Some("; `b2nd rewrite --dtype` gives the array one"),
-                ..Problem::new("unsupported", "a new array needs a dtype that fits the items")
+                ..Problem::new(code::UNSUPPORTED, "a new array needs a dtype that fits the items")
             }),
         }
     }
@@ -627,7 +636,7 @@ impl Source {
         let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
         zeroed(length.ok_or_else(|| {
             let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
-            Problem::new("too-large", message)
+            Problem::new(code::TOO_LARGE, message)
         })?)
     }
 
@@ -667,7 +676,7 @@ impl Source {
                 let message = format!(
                     "chunks of {nbytes} bytes are too large: the limit for this frame is {limit}; use --chunks"
                 );
-                Err(Problem::new("too-large", message))
+                Err(Problem::new(code::TOO_LARGE, message))
             }
             _ => Ok(()),
         }

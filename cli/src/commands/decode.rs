@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use b2nd_serde::{Meta, from_slice};
 use clap::{Args, ValueHint};
 
+use crate::code;
 use crate::input::{Address, Bytes, Failure, Inside, MAX_LEN, from_text, lines, open_or_stdin, read_bytes};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
@@ -107,7 +108,7 @@ fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
     // message here names a command.
     if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
         let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
-        return Err(Problem::new("malformed", message));
+        return Err(Problem::new(code::MALFORMED, message));
     }
     let meta = from_slice(&bytes).map_err(|error| malformed(&error))?;
     Ok((meta, bytes))
@@ -116,7 +117,7 @@ fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
 fn malformed(error: &b2nd_serde::Error) -> Problem {
     let offset = error.offset().map(|offset| offset as u64);
     // `Problem` shows the offset itself, so the message must not contain it.
-    Problem { offset, ..Problem::new("malformed", error.message().to_string()) }
+    Problem { offset, ..Problem::new(code::MALFORMED, error.message().to_string()) }
 }
 
 fn page(meta: &Meta) -> String {

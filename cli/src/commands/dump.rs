@@ -13,6 +13,7 @@ use b2nd_serde::dump::{Row, metalayer};
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
+use crate::code;
 use crate::input::{
     Address, Bytes, FRAME, Inside, MAX_LEN, Place, Positioned, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip,
     from_text, given_all, is_zip, read_bytes,
@@ -150,8 +151,10 @@ impl Dump {
                 return ControlFlow::Break(());
             }
             if let Some(text) = row.fault.filter(|_| fault.is_none()) {
-                fault =
-                    Some(Problem { offset: Some(row.offset), ..Problem::new("malformed", text.to_string()) });
+                fault = Some(Problem {
+                    offset: Some(row.offset),
+                    ..Problem::new(code::MALFORMED, text.to_string())
+                });
             }
             let flow = receive(row);
             is_over = flow.is_break();
@@ -171,7 +174,8 @@ impl Dump {
         // frame.
         if !Deserializer::new(bytes).layout().is_err_and(|error| error.offset() == Some(0)) {
             metalayer(bytes).rows(receive);
-            let more = Problem::new("invalid-input", "a metalayer by itself has no chunks and no trailer");
+            let more =
+                Problem::new(code::INVALID_INPUT, "a metalayer by itself has no chunks and no trailer");
             return if self.needs_frame() { Err(more) } else { Ok(()) };
         }
         let mut is_bad = false;

@@ -9,6 +9,7 @@ use b2nd_serde::{Entry, Layout, Meta, Shapes, to_vec};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
 
+use crate::code;
 use crate::input::{Address, Failure, Numbers, dtype_as_stored, dtype_parser};
 use crate::output::json::{line, print};
 use crate::output::record::MetaRecord;
@@ -62,7 +63,7 @@ impl Encode {
             Ok(encoded) => encoded,
             Err(error) => {
                 if self.json {
-                    let error = Problem::new("invalid-input", error.to_string());
+                    let error = Problem::new(code::INVALID_INPUT, error.to_string());
                     // A failure needs an address, although there is no input.
                     print(&Failure { address: Address::stdin().into(), error })?;
                 } else {

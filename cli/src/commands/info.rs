@@ -9,6 +9,7 @@ use b2nd_frame::CheckDepth;
 use clap::{Args, ValueHint};
 use serde::Serialize;
 
+use crate::code;
 use crate::input::{Failure, ShownValues, Target, View, Visit, given, given_all, store_at};
 use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
@@ -111,15 +112,15 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
             layer.write_value(&mut bytes)?;
         } else {
             let message = format!("no metalayer '{}'; `b2nd info` lists them", clean(name));
-            return Err(Problem::new("invalid-input", message));
+            return Err(Problem::new(code::INVALID_INPUT, message));
         }
         if !json {
             return Ok(bytes);
         }
         // The text can have any length, so the only reason is the depth.
         let value = messagepack::value(&bytes, usize::MAX);
-        let value =
-            value.map_err(|why| Problem::new("unsupported", format!("metalayer {}: {why}", clean(name))))?;
+        let value = value
+            .map_err(|why| Problem::new(code::UNSUPPORTED, format!("metalayer {}: {why}", clean(name))))?;
         Ok([value.get().as_bytes(), b"\n"].concat())
     });
     match value {

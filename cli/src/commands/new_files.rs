@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::error::ErrorKind as UsageError;
 use serde::Serialize;
 
+use crate::code;
 use crate::input::{
     Address, Failure, Found, Inside, Location, Paths, Stores, Target, given_all, is_passed_over,
 };
@@ -134,7 +135,7 @@ impl NewFiles {
         // The folder of --into is checked once here, and not for each new file.
         if into.exists() && !into.is_dir() {
             let (text, counts) =
-                self.failed(&Location::new(into).failure(Problem::new("io", "not a folder")));
+                self.failed(&Location::new(into).failure(Problem::new(code::IO, "not a folder")));
             return io::stdout().write_all(&text).map(|()| counts);
         }
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
@@ -232,7 +233,7 @@ impl NewFiles {
         match self.advance(nbytes as u64) {
             ControlFlow::Continue(()) => Ok(()),
             // The signal ends the process before anybody can read this message.
-            ControlFlow::Break(()) => Err(Problem::new("stopped", "stopped by a signal")),
+            ControlFlow::Break(()) => Err(Problem::new(code::STOPPED, "stopped by a signal")),
         }
     }
 

@@ -84,7 +84,12 @@ impl Rewrite {
         // `frame`.
         let before = (Frame::parse(frame.header_bytes()).map_err(failed)?, frame.trailer().ok());
         let offset = frame.offset();
-        self.with(FrameRewrite::read_at(frame.into_reader(), offset, &self.to), before, interrupts, failed)
+        self.apply_or_preview(
+            FrameRewrite::read_at(frame.into_reader(), offset, &self.to),
+            before,
+            interrupts,
+            failed,
+        )
     }
 
     /// Rewrites a whole file, or the directory of a sparse frame.
@@ -99,11 +104,12 @@ impl Rewrite {
         let trailer = before.trailer().ok();
         // The file is closed here: the rewrite may replace it, and some systems do not replace a file that is open.
         let before = before.map_reader(drop);
-        self.with(FrameRewrite::new(from, &self.to), (before, trailer), interrupts, failed)
+        self.apply_or_preview(FrameRewrite::new(from, &self.to), (before, trailer), interrupts, failed)
     }
 
-    /// Runs the rewrite with the options of the command line. `before` is the old frame with its trailer.
-    fn with<R: ReadAt>(
+    /// Applies the rewrite with the options of the command line, or previews it for `--dry-run`. `before` is the old
+    /// frame with its trailer.
+    fn apply_or_preview<R: ReadAt>(
         &self,
         rewrite: FrameRewrite<'_, R>,
         (before, trailer): (Frame<()>, Option<Trailer>),
@@ -129,7 +135,7 @@ impl Rewrite {
         let after = if self.dry_run {
             rewrite.preview()
         } else {
-            interrupts.defer(|| rewrite.apply()).and_then(|frame| Frame::parse(frame.header_bytes()))
+            interrupts.defer(|| rewrite.apply()).map(|frame| frame.map_reader(drop))
         };
         match after {
             Ok(after) => Change::of_header(before, after, trailer.as_ref()).map_err(failed),

@@ -163,7 +163,8 @@ struct Salvages<'f> {
 impl Maker for Salvages<'_> {
     fn make(&self, from: &Address, to: &Path, _: bool) -> Result<Made, Failure> {
         let salvage = || self.salvage(from, to);
-        let report = if self.files.dry_run { while_changing(salvage) } else { self.wait.read(salvage) }?;
+        let report =
+            if self.files.dry_run { while_changing(salvage) } else { self.wait.while_changing(salvage) }?;
         let salvaged = Salvaged::new(from.location(), to, &report, self.files.dry_run);
         Ok(self.files.made(&salvaged, report.is_whole()))
     }
@@ -198,14 +199,14 @@ impl Salvages<'_> {
     fn salvage(&self, from: &Address, to: &Path) -> Result<SalvageReport, Failure> {
         if from.inside == Inside::Whole {
             let salvage = FrameSalvage::open(&from.path).map_err(|error| of_either(from, to, error));
-            return self.with(salvage?, from, to);
+            return self.apply_or_preview(salvage?, from, to);
         }
         let place = from.place("the bytes of a frame").map_err(|problem| from.location().failure(problem))?;
         let salvage = FrameSalvage::read_at(place.reader, place.offset);
-        self.with(salvage.map_err(|error| from.location().failure(error))?, from, to)
+        self.apply_or_preview(salvage.map_err(|error| from.location().failure(error))?, from, to)
     }
 
-    fn with<R: ReadAt>(
+    fn apply_or_preview<R: ReadAt>(
         &self,
         salvage: FrameSalvage<'_, R>,
         from: &Address,

@@ -7,6 +7,7 @@ use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
 
+use crate::code;
 use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
@@ -106,17 +107,17 @@ impl Set {
             return Ok(Change::of_header(before, edit.preview().map_err(refused)?, trailer.as_ref())?);
         }
         edit.apply().map_err(refused)?;
-        Ok(Change::of_header(before, Frame::parse(frame.header_bytes())?, trailer.as_ref())?)
+        Ok(Change::of_header(before, frame.map_reader(drop), trailer.as_ref())?)
     }
 
     fn change_vlmetalayers(&self, file: &Path) -> Result<Change, Problem> {
         let mut update = ArrayUpdate::open(file)?;
-        let before = Frame::parse(Frame::open(file)?.header_bytes())?;
+        let before = update.frame().clone();
         let mut layers = Vec::new();
         for name in &self.remove_vlmeta {
             if !update.remove_vlmetalayer(name) {
                 let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
-                return Err(Problem::new("invalid-input", message));
+                return Err(Problem::new(code::INVALID_INPUT, message));
             }
             layers.push((name.clone(), "removed".into()));
         }
@@ -125,6 +126,7 @@ impl Set {
             layers.push((name.clone(), "set".into()));
         }
         update.flush()?;
-        Ok(Change { before, after: Frame::parse(Frame::open(file)?.header_bytes())?, layers })
+        // The file is not read again: after a commit, an error would report a change that was made as failed.
+        Ok(Change { before, after: update.frame().clone(), layers })
     }
 }

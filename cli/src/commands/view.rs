@@ -10,6 +10,7 @@ use clap::{Args, ValueHint};
 
 use super::array_items::{Trouble, open_items, show};
 use super::new_files::NewFiles;
+use crate::code;
 use crate::input::{Address, FRAME, Items, Selected, Selection, given_all};
 use crate::names::has_extension;
 use crate::output::change::{exists, of_either};
@@ -71,7 +72,7 @@ impl View {
         let item = Item::from_items(&items);
         let range = LevelRange::new(item.dtype.clone()).ok_or_else(|| no_numbers(&item))?;
         let selection = self.slice.clone().unwrap_or_default();
-        let selected = selection.apply(&items.shape).map_err(|why| Problem::new("invalid-input", why))?;
+        let selected = selection.apply(&items.shape).map_err(|why| Problem::new(code::INVALID_INPUT, why))?;
         let mut plane = Plane::new(items, selected, range)?;
         match &self.output {
             None => plane.draw(),
@@ -80,7 +81,7 @@ impl View {
                 files.end();
                 written.map_err(|problem| match of_either(address, to, problem) {
                     // An attempt to read a frame that is changing can be repeated.
-                    failure if failure.error.code == "changing" => Trouble::Problem(failure.error),
+                    failure if failure.error.code == code::CHANGING => Trouble::Problem(failure.error),
                     failure => Trouble::Failure(failure),
                 })?;
                 let mut stdout = buffered_stdout();
@@ -97,7 +98,7 @@ fn no_numbers(item: &Item) -> Problem {
     let message =
         format!("items of dtype {dtype} are not numbers, so they have no colors; `b2nd cat` prints them");
     let hint = item.note.is_some().then_some("; `b2nd rewrite --dtype` gives the array another dtype");
-    Problem { hint, ..Problem::new("unsupported", message) }
+    Problem { hint, ..Problem::new(code::UNSUPPORTED, message) }
 }
 
 /// A slice of at most two dimensions longer than 1, and the range of its numbers.
@@ -115,7 +116,7 @@ impl Plane {
         let lengths: Vec<u64> = selected.lengths().collect();
         if lengths.contains(&0) {
             let message = format!("nothing to show: the slice has shape {}", Tuple(&lengths));
-            return Err(Problem::new("invalid-input", message));
+            return Err(Problem::new(code::INVALID_INPUT, message));
         }
         let long = lengths.iter().enumerate().filter(|&(_, &length)| length > 1).map(|(axis, _)| axis);
         let mut axes: Vec<usize> = long.collect();
@@ -182,7 +183,7 @@ impl Plane {
     /// Writes the plane as PNG.
     fn write(&mut self, to: &Path, files: &NewFiles) -> Result<(), Problem> {
         if !has_extension(to, "png") {
-            return Err(Problem::new("invalid-input", "the name of a PNG must end with .png").at(to));
+            return Err(Problem::new(code::INVALID_INPUT, "the name of a PNG must end with .png").at(to));
         }
         if to.symlink_metadata().is_ok() {
             return Err(exists());
@@ -232,7 +233,7 @@ impl Plane {
         let message = format!(
             "the PNG would have {columns} x {rows} pixels, but at most {MAX_PIXELS} are written; use --slice {slice}"
         );
-        Err(Problem::new("too-large", message))
+        Err(Problem::new(code::TOO_LARGE, message))
     }
 
     /// The slice of the picture, as `--slice` accepts it.

@@ -1,12 +1,13 @@
 //! Buffers for items. If the system has no memory for them, this is an error, and temporary files are removed.
 
+use crate::code;
 use crate::problem::Problem;
 
 /// Changes the length of a buffer. New bytes are zeros.
 pub(super) fn resize(buffer: &mut Vec<u8>, length: usize) -> Result<(), Problem> {
     let more = length.saturating_sub(buffer.len());
     let reserved = buffer.try_reserve_exact(more);
-    reserved.map_err(|_| Problem::new("too-large", format!("there is no memory for {length} bytes")))?;
+    reserved.map_err(|_| Problem::new(code::TOO_LARGE, format!("there is no memory for {length} bytes")))?;
     buffer.resize(length, 0);
     Ok(())
 }

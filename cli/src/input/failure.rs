@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::address::{Address, Inside, Location};
+use crate::code;
 use crate::problem::Problem;
 use crate::waiting::HasProblem;
 
@@ -31,7 +32,7 @@ impl Address {
             return Ok(self.path);
         }
         let message = "this command writes only to a file or folder; `b2nd rewrite` copies a frame out of a member, an offset, a URL or standard input";
-        Err(self.location().failure(Problem::new("invalid-input", message)))
+        Err(self.location().failure(Problem::new(code::INVALID_INPUT, message)))
     }
 }
 

@@ -7,13 +7,15 @@ use std::ops::Range;
 use std::thread;
 
 use b2nd_frame::{
-    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Frame, Slice, SpecialValue, expansion_limit,
+    Array, ChunkEntry, ChunkHeader, ChunkPlace, Chunks, Error, Frame, Slice, SlicePlan, SpecialValue,
+    expansion_limit,
 };
 use b2nd_serde::{Dtype, Geometry};
 
 use super::buffer;
 use super::selection::Selected;
 use super::source::Reader;
+use crate::code;
 use crate::problem::Problem;
 use crate::remote;
 use crate::waiting::PATIENCE;
@@ -172,7 +174,7 @@ impl Items {
         if typesize as u64 > limit {
             let message =
                 format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
         Ok(Self { array, is_described, shape, typesize, threads, limit, buffer: Vec::new() })
@@ -228,7 +230,7 @@ impl Items {
             let (rank, typesize) = (shape.len(), self.typesize);
             let message =
                 format!("the edges of {rank} dimensions have {count} items of {typesize} bytes; use --slice");
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         };
         let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
@@ -318,7 +320,7 @@ impl Items {
             let read = self.read_object(object, &[ranges.to_vec()], steps)?.pop().unwrap_or_default();
             if items.len() != read.len() {
                 let why = format!("the slice has {} bytes, but the buffer {}", read.len(), items.len());
-                return Err(Problem::new("invalid-input", why));
+                return Err(Problem::new(code::INVALID_INPUT, why));
             }
             items.copy_from_slice(&read);
             return Ok(());
@@ -336,20 +338,30 @@ impl Items {
     ) -> Result<Vec<Vec<u8>>, Problem> {
         let plan = |ranges: &Vec<_>| self.slice(ranges, steps).plan();
         let mut plans = slices.iter().map(plan).collect::<Result<Vec<_>, _>>()?;
-        while plans.iter().any(|plan| !plan.ranges().is_empty()) {
+        let mut reads_chunk_files = false;
+        let mut taken = Ok(());
+        while taken.is_ok() && plans.iter().any(|plan| !plan.ranges().is_empty()) {
             let wave = plans.iter().flat_map(|plan| {
                 plan.ranges()
                     .iter()
                     .enumerate()
                     .map(|(number, range)| (plan.chunk_file(number), range.clone()))
             });
-            let mut answers = object.fetch_all(&wave.collect::<Vec<_>>())?.into_iter();
-            for plan in plans.iter_mut().filter(|plan| !plan.ranges().is_empty()) {
+            let wave: Vec<_> = wave.collect();
+            reads_chunk_files |= wave.iter().any(|(file, _)| file.is_some());
+            let mut answers = object.fetch_all(&wave)?.into_iter();
+            taken = plans.iter_mut().filter(|plan| !plan.ranges().is_empty()).try_for_each(|plan| {
                 let count = plan.ranges().len();
-                plan.take(answers.by_ref().take(count))?;
-            }
+                plan.take(answers.by_ref().take(count))
+            });
         }
-        plans.into_iter().map(|plan| Ok(plan.finish()?)).collect()
+        let read = taken.and_then(|()| plans.into_iter().map(SlicePlan::finish).collect());
+        if reads_chunk_files {
+            // After a commit, a chunk file can be missing, or belong to another index than the one that was read. Only
+            // the index shows the commit, so it is compared even if the slice seems to be damaged.
+            object.check_unchanged()?;
+        }
+        Ok(read?)
     }
 
     /// Reads a whole slice. Refuses a slice of more than `limit` bytes.
@@ -360,7 +372,7 @@ impl Items {
             let message = format!(
                 "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or `b2nd convert`"
             );
-            return Err(Problem::new("too-large", message));
+            return Err(Problem::new(code::TOO_LARGE, message));
         }
         let mut bytes = Vec::new();
         self.read_pieces(&selected.ranges, &selected.steps, &mut |_, items| {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::address::{Address, Inside, Location, path_from_bytes};
 use super::bytes::{lines, open_or_stdin};
 use super::failure::Failure;
+use crate::code;
 use crate::problem::Problem;
 
 /// The addresses to visit. If reading the list fails, the error is the last item.
@@ -35,7 +36,7 @@ fn listed_address(line: Vec<u8>) -> Result<Address, Failure> {
     if address.inside == Inside::Stdin {
         let message =
             "standard input must be given as an argument, not in a list; a file of this name is ./-";
-        return Err(address.location().failure(Problem::new("invalid-input", message)));
+        return Err(address.location().failure(Problem::new(code::INVALID_INPUT, message)));
     }
     Ok(address)
 }

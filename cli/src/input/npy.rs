@@ -7,6 +7,7 @@ use b2nd_serde::dtype::Dtype;
 
 use super::buffer;
 use super::source::{Place, Positioned, Reader};
+use crate::code;
 use crate::problem::Problem;
 use crate::text::Tuple;
 
@@ -56,7 +57,7 @@ impl Npy {
         let Header { dtype, shape, is_fortran, len } = header;
         if dtype.has_objects() {
             let message = "its items are pickled Python objects, which only Python reads";
-            return Err(Problem::new("unsupported", message));
+            return Err(Problem::new(code::UNSUPPORTED, message));
         }
         let start = place.offset + len;
         let found = place.end()?.saturating_sub(start);
@@ -205,7 +206,7 @@ impl Header {
             [major, minor] => {
                 let message =
                     format!("version {major}.{minor} of NumPy's format is unknown; 1.0 to 3.0 are read");
-                return Ok(Err(Problem::new("unsupported", message)));
+                return Ok(Err(Problem::new(code::UNSUPPORTED, message)));
             }
         };
         if len > MAX_HEADER_LEN {
@@ -227,7 +228,7 @@ impl Header {
 }
 
 fn malformed(message: String) -> Problem {
-    Problem::new("malformed", message)
+    Problem::new(code::MALFORMED, message)
 }
 
 /// Parses the dictionary of a header: `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5), }`.

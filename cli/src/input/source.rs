@@ -12,6 +12,7 @@ use flate2::CrcReader;
 use flate2::read::DeflateDecoder;
 
 use super::address::{Address, Inside};
+use crate::code;
 use crate::names::is_named_blosc2;
 use crate::problem::Problem;
 use crate::remote;
@@ -181,7 +182,7 @@ impl Address {
             let length = file.size()?;
             if offset >= length {
                 let message = format!("nothing at offset {offset}: the file has {length} bytes");
-                return Err(Problem::new("io", message));
+                return Err(Problem::new(code::IO, message));
             }
         }
         Ok(Place::new(file, offset))
@@ -207,13 +208,13 @@ fn member(reader: Reader, name: &str) -> Result<Place, Problem> {
     // The file may be a store in a single file, which is a frame and not a zip file.
     if Frame::read_at(&reader, 0).is_ok_and(|frame| frame.kind().is_store()) {
         let message = "the store has no such member; `b2nd info` shows its keys";
-        return embedded(reader, 0, name)?.ok_or_else(|| Problem::new("io", message));
+        return embedded(reader, 0, name)?.ok_or_else(|| Problem::new(code::IO, message));
     }
     let Some(member) = find_member(&reader, name)? else {
         let file = if name.starts_with('/') { zip_member(&reader, Store::FILE)? } else { None };
         let place = file.map(|file| embedded(reader, file.offset(), name)).transpose()?.flatten();
         let message = "the zip file has no such member; `b2nd ls` lists the arrays in it";
-        return place.ok_or_else(|| Problem::new("io", message));
+        return place.ok_or_else(|| Problem::new(code::IO, message));
     };
     match member.content() {
         // A member is refused here if the zip file is damaged at this member: its local header is wrong, or it shares
@@ -259,7 +260,7 @@ fn embedded(reader: Reader, offset: u64, key: &str) -> Result<Option<Place>, Pro
 /// The refusal to read a compressed member.
 pub(crate) fn compressed() -> Problem {
     let message = "the member is compressed; extract it from the zip file to read its frame";
-    Problem::new("compressed-member", message)
+    Problem::new(code::COMPRESSED_MEMBER, message)
 }
 
 /// The hint for a folder that is not a sparse frame.

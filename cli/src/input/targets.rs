@@ -11,6 +11,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::address::{Inside, Location};
 use super::list::Roots;
 use super::target::{Found, Target, find_table, is_sparse};
+use crate::code;
 use crate::names::{ends_with_slash, has_extension, is_leftover, is_named_blosc2, may_be_prefix};
 use crate::problem::Problem;
 use crate::remote::{self, Objects};
@@ -175,7 +176,7 @@ impl Targets {
         };
         // Reading a pipe or a device may never end.
         if !metadata.is_file() && !metadata.is_dir() {
-            return Some(Err(location.failure(Problem::new("io", "neither a file nor a directory"))));
+            return Some(Err(location.failure(Problem::new(code::IO, "neither a file nor a directory"))));
         }
         let is_sparse = metadata.is_dir() && is_sparse(&path);
         let is_store = metadata.is_dir() && !is_sparse && self.is_store(&path);
@@ -209,7 +210,7 @@ impl Targets {
             Some(Err(error)) => {
                 let path = self.shown(error.path().unwrap_or(Path::new("")).into());
                 let message = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                return Some(Err(Location::new(&path).failure(Problem::new("io", message))));
+                return Some(Err(Location::new(&path).failure(Problem::new(code::IO, message))));
             }
             None => {
                 self.walk = None;
@@ -264,7 +265,7 @@ impl Targets {
                 // Nothing is below the URL, so it must name an object.
                 (true, false) => object(url, 0, false),
                 (true, true) => {
-                    let problem = Problem::new("io", "there is no object below it");
+                    let problem = Problem::new(code::IO, "there is no object below it");
                     Some(Err(Location::of_url(&url).failure(problem)))
                 }
                 (false, _) => None,

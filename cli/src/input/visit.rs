@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::source::{FOLDER, compressed, is_zip};
 use super::target::{Found, Target};
 use super::view::{ShownValues, View};
+use crate::code;
 use crate::names::{is_named_blosc2, may_be_blosc2};
 use crate::problem::Problem;
 use crate::remote;
@@ -114,7 +115,7 @@ impl Visit<'_> {
     fn visit_inside(self, target: &Target, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         if self.scan && target.inside == Inside::Stdin {
             return Err(Problem::new(
-                "invalid-input",
+                code::INVALID_INPUT,
                 "--scan needs a file; standard input is read as one frame",
             ));
         }
@@ -122,7 +123,7 @@ impl Visit<'_> {
         if target.inside == Inside::Url(None) {
             if self.scan {
                 return Err(Problem::new(
-                    "invalid-input",
+                    code::INVALID_INPUT,
                     "--scan needs a file; it would fetch the whole object",
                 ));
             }

@@ -8,6 +8,7 @@ use b2nd_frame::{Error, Frame, Trailer};
 
 use super::json::{line, print_failure};
 use super::record::{FieldChange, Record};
+use crate::code;
 use crate::input::{Address, Failure, Location, View, is_zip};
 use crate::problem::Problem;
 use crate::terminal::{Outcome, remark};
@@ -75,7 +76,7 @@ impl Change {
 /// The failure to change or write a file. The failure shows the path, so the message does not repeat it.
 pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     let mut problem = problem.into();
-    if problem.code == "exists" {
+    if problem.code == code::EXISTS {
         problem.message = "already exists; TO must be a new path, or the same file as FROM".into();
     } else if problem.is_not_a_frame() && is_zip(path) {
         problem.hint = Some("; it is a zip file: `b2nd rewrite FILE:MEMBER TO` copies a frame out of it");
@@ -85,13 +86,13 @@ pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
 
 /// The problem that TO already exists.
 pub(crate) fn exists() -> Problem {
-    Problem::new("exists", "already exists; TO must be a new path")
+    Problem::new(code::EXISTS, "already exists; TO must be a new path")
 }
 
 /// Turns a problem into the failure of FROM or of TO, depending on which of the two files has caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
     let problem = problem.into();
-    if problem.code == "exists" {
+    if problem.code == code::EXISTS {
         return Location::new(to).failure(exists());
     }
     // A problem is about TO if it names a file that is neither FROM nor in the folder FROM. Every other problem is

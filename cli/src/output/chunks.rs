@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::json::add_line;
 use super::record::FilterNames;
 use super::table::{Columns, Side};
+use crate::code;
 use crate::input::{Address, Failure, Inside, Location, Reader, path_hex};
 use crate::pool::PassPart;
 use crate::problem::Problem;
@@ -185,7 +186,7 @@ impl<'p> ChunkList<'p> {
         // The library opens the chunk files by the path of their folder, and a URL is not a path.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
-            return self.fail(location.failure(Problem::new("invalid-input", message)));
+            return self.fail(location.failure(Problem::new(code::INVALID_INPUT, message)));
         }
         self.pieces.push(Piece::Lines(mem::take(&mut self.lines)));
         let (pieces, totals, passes) = (self.pieces.len(), self.totals, self.passes);
@@ -194,7 +195,7 @@ impl<'p> ChunkList<'p> {
             let frame = frame.take().map_or_else(|| Address::from(location).open(), Ok);
             let listed = frame.and_then(|frame| self.take_once(location, &frame, is_embedded, has_heading));
             listed.map_err(|problem| {
-                let is_repeatable = problem.code == "changing" && self.passes == passes;
+                let is_repeatable = problem.code == code::CHANGING && self.passes == passes;
                 if is_repeatable {
                     self.pieces.truncate(pieces);
                     self.lines.clear();

@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use b2nd_frame::{FindingCode, Remedy};
 use serde::Serialize;
 
+use crate::code;
 use crate::terminal::{BOLD, RED, YELLOW};
 
 /// The explanation of a code. Scripts rely on the names of these fields.
@@ -23,109 +24,109 @@ pub(crate) struct Explanation {
 /// The failures that are not findings.
 const FAILURES: [Explanation; 18] = [
     failure(
-        "io",
+        code::IO,
         "A file or folder cannot be read or written. Most messages come from the operating system.",
         "The path does not exist, belongs to another user, or is on a failing disk or network.",
         "Check the path and its permissions.",
     ),
     failure(
-        "compressed-member",
+        code::COMPRESSED_MEMBER,
         "The member of a zip file is compressed, so that its frame cannot be read in place.",
         "Another program made the zip file: python-blosc2 stores members uncompressed.",
         "Extract the member, or make the zip file without compression: `zip -0`.",
     ),
     failure(
-        "malformed",
+        code::MALFORMED,
         "The bytes are not a valid frame or metalayer. The message says where and why.",
         "The bytes are cut off or damaged, or have another format.",
         "`b2nd dump` shows the first wrong byte.",
     ),
     failure(
-        "decode",
+        code::DECODE,
         "The value of a metalayer or chunk cannot be read or decompressed.",
         "Its bytes are damaged, or its decompressed size exceeds the expansion limit.",
         "Restore the file from another copy. The shape and dtype can still be read.",
     ),
     failure(
-        "changing",
+        code::CHANGING,
         "The file was changed while it was read.",
         "A writer is at work.",
         "Try again when it is done.",
     ),
     failure(
-        "locked",
+        code::LOCKED,
         "Another process holds the lock of the frame.",
         "A program that uses locks is writing the frame, or has it open.",
         "Try again when it is done.",
     ),
     failure(
-        "invalid-input",
+        code::INVALID_INPUT,
         "A value does not fit this file or the format. Nothing was written.",
         "The message says which rule forbids it.",
         "Follow the message: another value, or another command.",
     ),
     failure(
-        "unsupported",
+        code::UNSUPPORTED,
         "This program cannot do this with this file. Nothing was written.",
         "The chunks need a Blosc2 plugin, the items are Python objects or elsewhere, or the frame has no array.",
         "Use another program, such as python-blosc2.",
     ),
     failure(
-        "too-large",
+        code::TOO_LARGE,
         "The operation exceeds the memory, or a limit of this program or the format. Nothing was written.",
         "The array or the slice is large, or a few damaged bytes claim that it is.",
         "Ask for a smaller slice. If the file should be small, check it: `b2nd check --data`.",
     ),
     failure(
-        "array-unknown",
+        code::ARRAY_UNKNOWN,
         "A salvage cannot find out the shape, the chunks, the blocks or the dtype of the array.",
         "The array's metalayer is lost or damaged.",
         "Give what is missing or wrong: `b2nd salvage` with --shape, --chunks, --blocks or --dtype.",
     ),
     failure(
-        "order-unknown",
+        code::ORDER_UNKNOWN,
         "A salvage finds chunks, but not their positions in the array.",
         "The chunk index is lost, as in a file that is cut off, or the shape is wrong.",
         "If the shape is right, save the chunks in the order of the file: `b2nd salvage --assume-order`.",
     ),
     failure(
-        "exists",
+        code::EXISTS,
         "The path of the new file already exists.",
         "Another file has this name.",
         "Give another path.",
     ),
     failure(
-        "stopped",
+        code::STOPPED,
         "The command was interrupted. An unfinished new file was removed.",
         "Ctrl-C, or a signal that terminates the process.",
         "Start the command again.",
     ),
     failure(
-        "missing",
+        code::MISSING,
         "There is no object at the URL.",
         "The key is misspelled or is a prefix, or the object was removed.",
         "`b2nd ls` lists the objects below a prefix.",
     ),
     failure(
-        "no-bucket",
+        code::NO_BUCKET,
         "There is no such bucket or container in the object store.",
         "The name, the endpoint or the account is wrong.",
         "Check the URL, and the environment variables for the endpoint and the account.",
     ),
     failure(
-        "no-access",
+        code::NO_ACCESS,
         "The server does not let this user read the object or list the prefix.",
         "The credentials are missing, wrong or too old, or are not for this bucket.",
         "Set the credentials that the message names.",
     ),
     failure(
-        "throttled",
+        code::THROTTLED,
         "The server still limits the request rate after retries.",
         "Too many requests run at the same time, from this command or from others.",
         "Try again later, or with fewer requests at a time: `-j 8`.",
     ),
     failure(
-        "partial-listing",
+        code::PARTIAL_LISTING,
         "The listing of a prefix is incomplete.",
         "The server failed, and the message says how.",
         "Try again. The listed part is correct.",

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use b2nd_frame::ReadAt;
 
+use crate::code;
 use crate::problem::Problem;
 
 /// An iterator without any object.
@@ -17,6 +18,10 @@ pub(crate) enum Object {}
 
 impl Object {
     pub(crate) fn fetch_all(&self, _: &[(Option<String>, Range<u64>)]) -> Result<Vec<Vec<u8>>, Problem> {
+        match *self {}
+    }
+
+    pub(crate) fn check_unchanged(&self) -> Result<(), Problem> {
         match *self {}
     }
 }
@@ -44,5 +49,5 @@ pub(crate) fn list(_: &Path) -> Result<Objects, Problem> {
 
 fn not_built() -> Problem {
     let message = "this b2nd was built without support for URLs; `pip install b2nd` and `cargo install b2nd --features remote` have it. If this is a path, begin it with ./";
-    Problem::new("unsupported", message)
+    Problem::new(code::UNSUPPORTED, message)
 }

@@ -15,9 +15,10 @@ use object_store::path::Path as Key;
 use object_store::{Error, GetOptions, GetRange, ObjectStore};
 
 use super::http::Unusable;
-use super::request_error::{STOPPED, is_of_server, unusable};
+use super::request_error::{is_of_server, unusable};
 use super::runtime::{runtime, wait};
 use super::service::Service;
+use crate::code;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::remark;
@@ -81,7 +82,7 @@ impl Bucket {
         if self.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
             let message =
                 format!("{MOST_FAILURES} requests to the server have failed in a row, so no more are sent");
-            return Err(Problem::new("io", message));
+            return Err(Problem::new(code::IO, message));
         }
         let answer = wait(async {
             let mut requests = pin!(requests);
@@ -94,7 +95,7 @@ impl Bucket {
             }
             requests.await
         })?;
-        answer.ok_or_else(|| Problem::new(STOPPED, "the output was closed"))
+        answer.ok_or_else(|| Problem::new(code::STOPPED, "the output was closed"))
     }
 
     /// Requests a byte range of an object, which can extend beyond its end. If the object has no byte of the range, the
@@ -130,7 +131,7 @@ impl Bucket {
         self.failures.store(0, Ordering::Relaxed);
         if answer.bytes.len() as u64 != expected {
             let message = format!("the server sent {} of {expected} bytes", answer.bytes.len());
-            return Err(Problem::new("io", message));
+            return Err(Problem::new(code::IO, message));
         }
         Ok(answer)
     }
@@ -157,7 +158,7 @@ pub(super) struct ObjectUrl {
 
 impl ObjectUrl {
     pub(super) fn parse(url: &Path) -> Result<Self, Problem> {
-        let invalid = |message: String| Problem::new("invalid-input", message);
+        let invalid = |message: String| Problem::new(code::INVALID_INPUT, message);
         let parts = url.to_str().and_then(|url| url.split_once("://"));
         let (scheme, rest) = parts.ok_or_else(|| invalid("not a URL in UTF-8".into()))?;
         let service = Service::from_scheme(scheme).ok_or_else(|| {

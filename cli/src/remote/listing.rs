@@ -8,8 +8,8 @@ use object_store::path::Path as Key;
 use tokio::sync::mpsc;
 
 use super::bucket::{Bucket, ObjectUrl};
-use super::request_error::STOPPED;
 use super::runtime::runtime;
+use crate::code;
 use crate::problem::Problem;
 use crate::text;
 
@@ -33,7 +33,7 @@ pub(crate) fn list(url: &Path) -> Result<Objects, Problem> {
     if url.is_web() {
         let message =
             "a web server cannot list files; give the URLs of the arrays, for example with --files-from";
-        return Err(Problem::new("invalid-input", message));
+        return Err(Problem::new(code::INVALID_INPUT, message));
     }
     let (sender, keys) = mpsc::channel(QUEUE_LEN);
     let ObjectUrl { bucket, key } = url;
@@ -62,7 +62,7 @@ impl Iterator for Objects {
         if self.is_over {
             return None;
         }
-        let interrupted = || Err(Problem::new("io", "the next page cannot be requested"));
+        let interrupted = || Err(Problem::new(code::IO, "the next page cannot be requested"));
         let key = self.bucket.wait_for(self.keys.recv());
         let problem = match key.and_then(|key| key.unwrap_or_else(interrupted)) {
             Ok(Some(key)) => {
@@ -77,7 +77,7 @@ impl Iterator for Objects {
         };
         self.is_over = true;
         // The output was closed, so nobody reads the rest.
-        if problem.code == STOPPED {
+        if problem.code == code::STOPPED {
             return None;
         }
         if self.count == 0 {
@@ -86,6 +86,6 @@ impl Iterator for Objects {
         }
         let count = text::count(self.count, "object");
         let message = format!("the listing is incomplete: it ended after {count}: {}", problem.message);
-        Some(Err(Problem::new("partial-listing", message)))
+        Some(Err(Problem::new(code::PARTIAL_LISTING, message)))
     }
 }

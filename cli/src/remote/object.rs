@@ -10,7 +10,8 @@ use b2nd_frame::{BYTES_PER_ROUND_TRIP, ReadAt, SPARSE_INDEX};
 use futures_util::{StreamExt, TryStreamExt, future, stream};
 
 use super::bucket::{Answer, ObjectUrl};
-use super::request_error::{CHANGED, MISSING};
+use super::request_error::CHANGED;
+use crate::code;
 use crate::names::ends_with_slash;
 use crate::pool::lock;
 use crate::problem::Problem;
@@ -42,6 +43,12 @@ struct Window {
 impl Window {
     fn end(&self) -> u64 {
         self.start.saturating_add(self.bytes.len() as u64)
+    }
+
+    /// The bytes of a range, if all of them are in the window.
+    fn get(&self, range: &Range<u64>) -> Option<&[u8]> {
+        let within = |position: u64| usize::try_from(position.checked_sub(self.start)?).ok();
+        self.bytes.get(within(range.start)?..within(range.end)?)
     }
 
     /// The bytes from this position on.
@@ -90,8 +97,12 @@ struct Windows {
     ahead: Vec<Window>,
 }
 
+fn changed() -> Problem {
+    Problem::new(code::CHANGING, CHANGED)
+}
+
 fn is_missing(problem: &Problem) -> bool {
-    problem.code == MISSING
+    problem.code == code::MISSING
 }
 
 /// Opens an object with one request for its first bytes. If the URL ends with a slash, or if there is no object at the
@@ -104,7 +115,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
             let message = format!(
                 "not a sparse frame, as there is no {SPARSE_INDEX} below it; `b2nd ls` lists the arrays below a prefix"
             );
-            if is_missing(&problem) { Problem::new(MISSING, message) } else { problem }
+            if is_missing(&problem) { Problem::new(code::MISSING, message) } else { problem }
         });
     }
     let hint = if object.is_web() { "" } else { "; `b2nd ls` lists the objects below a prefix" };
@@ -112,7 +123,7 @@ pub(crate) fn open(url: &Path) -> Result<Object, Problem> {
         if !is_missing(&problem) {
             return Err(problem);
         }
-        let missing = |_: &Problem| Problem::new(MISSING, format!("{}{hint}", problem.message));
+        let missing = |_: &Problem| Problem::new(code::MISSING, format!("{}{hint}", problem.message));
         Object::open(sparse).map_err(|other| if is_missing(&other) { missing(&other) } else { other })
     })
 }
@@ -124,22 +135,35 @@ impl Object {
         Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
-    /// Reads byte ranges. [`merge`] joins near ranges, and the requests run in parallel.
+    /// Reads byte ranges. Ranges that are already here are not requested again. [`merge`] joins near ranges, and the
+    /// requests run in parallel.
     pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
-        let requests = merge(ranges);
-        let answers = self.request_all(&requests)?;
-        if requests == ranges {
-            return Ok(answers);
-        }
-        let cut = |(file, range): &FileRange| {
-            let before = |(other, request): &FileRange| (other, request.start) <= (file, range.start);
-            let number = requests.partition_point(before).checked_sub(1)?;
-            let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
-            let bytes = answers.get(number)?;
-            // An answer can be short, because a chunk file can end within the range.
-            bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
-        };
-        Ok(ranges.iter().map(|range| cut(range).unwrap_or_default().to_vec()).collect())
+        self.with_windows(|windows| {
+            let known = |(file, range): &FileRange| {
+                if file.is_none() { self.known(windows, range) } else { None }
+            };
+            let unknown: Vec<_> = ranges.iter().filter(|range| known(range).is_none()).cloned().collect();
+            let requests = merge(&unknown);
+            let answers = self.request_all(&requests)?;
+            if requests == ranges {
+                return Ok(answers);
+            }
+            let cut = |(file, range): &FileRange| {
+                let before = |(other, request): &FileRange| (other, request.start) <= (file, range.start);
+                let number = requests.partition_point(before).checked_sub(1)?;
+                let within = |byte: u64| usize::try_from(byte - requests.get(number)?.1.start).ok();
+                let bytes = answers.get(number)?;
+                // An answer can be short, because a chunk file can end within the range.
+                bytes.get(within(range.start)?..within(range.end)?.min(bytes.len()))
+            };
+            let bytes = |range| known(range).or_else(|| cut(range)).unwrap_or_default().to_vec();
+            Ok(ranges.iter().map(bytes).collect())
+        })
+    }
+
+    /// The bytes of a range of this object, if all of them are here.
+    fn known<'w>(&'w self, windows: &'w Windows, range: &Range<u64>) -> Option<&'w [u8]> {
+        [&self.head, &windows.last].into_iter().find_map(|window| window.get(range))
     }
 
     /// Requests byte ranges in parallel. A file is this object, or the named object in the same folder.
@@ -166,6 +190,13 @@ impl Object {
         self.url.bucket.wait_for(answers)?
     }
 
+    /// Fails if the object is no longer as it was when it was opened. The answers to requests for other objects do not
+    /// show this. The first bytes are compared too, because some servers send no tag.
+    pub(crate) fn check_unchanged(&self) -> Result<(), Problem> {
+        let head = self.url.bucket.wait_for(self.request(None, 0..self.head.end()))??;
+        if head == self.head.bytes { Ok(()) } else { Err(changed()) }
+    }
+
     /// Requests a byte range of this object, or of the named object in the same folder.
     async fn request(&self, file: Option<&str>, range: Range<u64>) -> Result<Vec<u8>, Problem> {
         let ObjectUrl { bucket, key } = &self.url;
@@ -175,13 +206,13 @@ impl Object {
             let answer = bucket.get(key, range, tag).await?;
             // The length and the tag are compared here too, because some servers ignore `If-Match`.
             if (answer.len, &answer.tag) != (self.len, &self.tag) {
-                return Err(Problem::new("changing", CHANGED));
+                return Err(changed());
             }
             return Ok(answer.bytes);
         };
         let Some(key) = self.url.chunk_file(name) else {
             let message = "the chunks of a sparse frame are only found beside its index, in a folder";
-            return Err(Problem::new("unsupported", message));
+            return Err(Problem::new(code::UNSUPPORTED, message));
         };
         match bucket.get(&key, range, None).await {
             Ok(answer) => Ok(answer.bytes),
@@ -245,12 +276,8 @@ impl ReadAt for Object {
             // The bytes of the last announcement are no longer needed, and make room for the bytes of this
             // announcement.
             windows.ahead.clear();
-            let is_known = |range: &Range<u64>| {
-                let known = [&self.head, &windows.last];
-                known.iter().any(|window| window.start <= range.start && range.end <= window.end())
-            };
             let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
-            let unknown = within.filter(|range| !range.is_empty() && !is_known(range));
+            let unknown = within.filter(|range| !range.is_empty() && self.known(windows, range).is_none());
             let requests = merge(&unknown.map(|range| (None, range)).collect::<Vec<_>>());
             let answers = self.request_all(&requests).map_err(io::Error::other)?;
             let read = requests.into_iter().zip(answers);

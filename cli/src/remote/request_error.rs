@@ -6,15 +6,9 @@ use object_store::client::{HttpError, HttpErrorKind};
 use super::http::Unusable;
 use super::runtime::{MAX_TIMEOUT, TIMEOUT};
 use super::service::Service;
+use crate::code;
 use crate::problem::{Problem, sources};
 use crate::text::shortened;
-
-/// The code for a missing object. `object::open` tests for this code: without an object at a URL, there may be a sparse
-/// frame.
-pub(super) const MISSING: &str = "missing";
-
-/// The code if the output was closed while a request was under way.
-pub(super) const STOPPED: &str = "stopped";
 
 pub(super) const CHANGED: &str = "the object was changed while it was read; try again";
 
@@ -63,34 +57,34 @@ impl Service {
     pub(super) fn unusable_settings(self, error: &Error) -> Problem {
         // No environment variable sets credentials for a web server.
         let hint = if self == Self::Web { String::new() } else { format!(": {}", self.login()) };
-        Problem::new("invalid-input", innermost(error) + &hint)
+        Problem::new(code::INVALID_INPUT, innermost(error) + &hint)
     }
 
     /// The code and the message for a failed request. `root` is the URL of the bucket.
     pub(super) fn explain(self, root: &str, error: &Error) -> (&'static str, String) {
         match (unusable(error), http_error(error)) {
             (Some(Unusable::Refused { status, code }), _) => self.refused(root, *status, code),
-            (Some(Unusable::Redirected), _) => ("invalid-input", self.redirected().into()),
-            (Some(Unusable::WholeObject), _) => ("io", self.without_ranges().into()),
+            (Some(Unusable::Redirected), _) => (code::INVALID_INPUT, self.redirected().into()),
+            (Some(Unusable::WholeObject), _) => (code::IO, self.without_ranges().into()),
             (Some(Unusable::NoCredentials), _) => {
-                ("no-access", format!("there are no credentials: {}", self.login()))
+                (code::NO_ACCESS, format!("there are no credentials: {}", self.login()))
             }
             (None, Some(HttpErrorKind::Timeout)) => {
                 let longer = (5 * *TIMEOUT).min(MAX_TIMEOUT);
                 let what = format!("B2ND_TIMEOUT={longer} waits up to {longer} seconds");
-                ("io", format!("the server does not answer; {what}"))
+                (code::IO, format!("the server does not answer; {what}"))
             }
             (None, Some(HttpErrorKind::Connect)) => {
-                ("io", format!("there is no connection to the server: {}", innermost(error)))
+                (code::IO, format!("there is no connection to the server: {}", innermost(error)))
             }
             (None, Some(HttpErrorKind::Interrupted | HttpErrorKind::Request | HttpErrorKind::Decode)) => {
-                ("io", "the connection ended before the answer was complete; try again".into())
+                (code::IO, "the connection ended before the answer was complete; try again".into())
             }
             // A listing has a key that cannot be requested.
             _ if find::<object_store::path::Error>(error).is_some() => {
-                ("unsupported", format!("{}; list the other prefixes one by one", innermost(error)))
+                (code::UNSUPPORTED, format!("{}; list the other prefixes one by one", innermost(error)))
             }
-            _ => ("io", innermost(error)),
+            _ => (code::IO, innermost(error)),
         }
     }
 
@@ -100,21 +94,21 @@ impl Service {
             if code.is_empty() { format!("status {status}") } else { format!("status {status}, {code}") };
         match status {
             _ if ["NoSuchBucket", "ContainerNotFound"].contains(&code) => {
-                ("no-bucket", format!("there is no {} {root}", self.noun()))
+                (code::NO_BUCKET, format!("there is no {} {root}", self.noun()))
             }
             300..=399 if self == Self::S3 => {
-                ("invalid-input", "the bucket is in another region: set AWS_REGION".into())
+                (code::INVALID_INPUT, "the bucket is in another region: set AWS_REGION".into())
             }
-            404 => (MISSING, "no such object".into()),
-            401 | 403 => ("no-access", format!("the server refuses access ({answer}): {}", self.login())),
+            404 => (code::MISSING, "no such object".into()),
+            401 | 403 => (code::NO_ACCESS, format!("the server refuses access ({answer}): {}", self.login())),
             // The tag of the object is not the one in `If-Match`.
-            412 => ("changing", CHANGED.into()),
+            412 => (code::CHANGING, CHANGED.into()),
             429 | 503 => {
                 let what = "try again later, or with fewer requests at a time: `-j 8`";
-                ("throttled", format!("the server asks for fewer requests ({answer}); {what}"))
+                (code::THROTTLED, format!("the server asks for fewer requests ({answer}); {what}"))
             }
-            500.. => ("io", format!("the server has failed ({answer}); try again later")),
-            _ => ("invalid-input", format!("the server refuses the request ({answer})")),
+            500.. => (code::IO, format!("the server has failed ({answer}); try again later")),
+            _ => (code::INVALID_INPUT, format!("the server refuses the request ({answer})")),
         }
     }
 }

@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
+use crate::code;
 use crate::pool::lock;
 use crate::problem::Problem;
 
@@ -69,7 +70,7 @@ fn check_threads(count: usize) -> io::Result<()> {
 
 /// The runtime, with a provider of TLS.
 pub(super) fn runtime() -> Result<&'static Runtime, Problem> {
-    RUNTIME.as_ref().map_err(|error| Problem::new("io", error.to_string()))
+    RUNTIME.as_ref().map_err(|error| Problem::new(code::IO, error.to_string()))
 }
 
 /// Waits for a result; `None` after `stop`.

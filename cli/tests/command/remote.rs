@@ -2,15 +2,18 @@
 
 #![cfg(feature = "remote")]
 
+use std::array;
+use std::ffi::OsString;
 use std::fs;
 use std::io::Cursor;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::Output;
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use b2nd_frame::FrameBuilder;
+use b2nd_frame::{ArrayUpdate, FrameBuilder};
 use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{b2nd, objects, run, text};
@@ -41,8 +44,8 @@ fn stderr(output: &Output) -> &str {
 #[test]
 fn a_small_object_costs_one_request_whatever_is_asked() {
     let server = Server::with([("bucket/a.b2nd".into(), array())].into());
-    let arguments: [&[&str]; 6] =
-        [&["ls"], &["info"], &["check"], &["check", "--data"], &["chunks"], &["dump"]];
+    let arguments: [&[&str]; 7] =
+        [&["ls"], &["info"], &["check"], &["check", "--data"], &["chunks"], &["dump"], &["cat"]];
     for arguments in arguments {
         for url in ["s3://bucket/a.b2nd", &server.url("bucket/a.b2nd")] {
             let output = server.run(&[arguments, &[url]].concat());
@@ -189,6 +192,83 @@ fn cat_fetches_the_chunk_files_of_a_sparse_frame() {
     assert_eq!(output.status.code(), Some(1));
     let said = "chunk 2 should be in 00000002.chunk, which is missing";
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
+}
+
+/// The objects of a sparse frame in a folder, at `bucket/a.b2nd`.
+fn sparse_objects(folder: &Path) -> Objects {
+    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap());
+    let key = |name: OsString| format!("bucket/a.b2nd/{}", name.into_string().unwrap());
+    files.map(|file| (key(file.file_name()), fs::read(file.path()).unwrap())).collect()
+}
+
+/// Writes a sparse frame of four chunks.
+fn write_sparse(folder: &Path, items: &[u8; 16]) {
+    let meta = Meta::new(Shapes { shape: &[4, 4], chunkshape: &[2, 2], blockshape: &[2, 2] }, "|u1").unwrap();
+    let writer = FrameBuilder::new(meta).create_sparse(folder).unwrap();
+    let mut array = writer.into_array_writer().unwrap();
+    array.write(&[0..4, 0..4], items).unwrap();
+    array.finish().unwrap().persist().unwrap();
+}
+
+/// Runs `cat` for a sparse frame on a server that answers the first request for a chunk file from the objects
+/// `before`, and then all others from the objects `after`, whose tags are different if `has_tags`. Returns the output
+/// and the requests.
+fn cat_during_commit(before: Objects, after: Objects, has_tags: bool) -> (Output, Vec<String>) {
+    let is_committed = Mutex::new(false);
+    let server = Server::start(move |path, range| {
+        let mut is_committed = is_committed.lock().unwrap();
+        let objects = if *is_committed { &after } else { &before };
+        let is_tagged = *is_committed && has_tags;
+        *is_committed |= path.contains(".chunk");
+        match answer(objects, 100, path, range) {
+            Answer::Body(status, header, body) if is_tagged => {
+                Answer::Body(status, header.replace("tag", "new"), body)
+            }
+            answer => answer,
+        }
+    });
+    let output = server.run(&["cat", "s3://bucket/a.b2nd/"]);
+    (output, server.requests())
+}
+
+#[test]
+fn cat_reads_a_sparse_frame_again_after_a_commit_that_removed_or_replaced_chunk_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let [old, new, updated] = ["old", "new", "updated"].map(|name| folder.path().join(name));
+    let items = [0, 100].map(|first| array::from_fn(|number| first + u8::try_from(number).unwrap()));
+    write_sparse(&old, &items[0]);
+    write_sparse(&new, &items[1]);
+    write_sparse(&updated, &items[0]);
+    let mut update = ArrayUpdate::open(&updated).unwrap();
+    update.write(&[0..4, 0..4], &items[1]).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    let [old, new, updated] = [&old, &new, &updated].map(|path| sparse_objects(path));
+    // In `new`, the chunk files have their old numbers, and in `updated`, other numbers. The headers of `old` and `new`
+    // are the same, so only the tag shows this commit.
+    assert!(old.keys().eq(new.keys()));
+    assert!(!old.keys().eq(updated.keys()));
+    for (after, has_tags) in [(&new, true), (&updated, true), (&updated, false)] {
+        let (expected, _) = cat_during_commit(after.clone(), after.clone(), has_tags);
+        assert!(text(&expected.stdout).contains("115"), "{}", stderr(&expected));
+        let (output, requests) = cat_during_commit(old.clone(), after.clone(), has_tags);
+        assert_eq!(text(&output.stdout), text(&expected.stdout), "{} {requests:?}", stderr(&output));
+    }
+}
+
+#[test]
+fn cat_requests_the_start_of_the_index_again_after_the_chunk_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    write_sparse(&path, &array::from_fn(|number| u8::try_from(number).unwrap()));
+    let server = Server::with(sparse_objects(&path));
+    let output = server.run(&["cat", "s3://bucket/a.b2nd/"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let requests = server.requests();
+    let is_index = |request: &String| request.contains("chunks.b2frame");
+    let of_index: Vec<_> = requests.iter().map(is_index).collect();
+    assert_eq!(of_index, [true, false, false, false, false, true]);
+    assert!(requests[5].contains(" 0-"), "{requests:?}");
 }
 
 #[test]

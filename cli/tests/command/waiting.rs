@@ -5,9 +5,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
+use std::thread;
 
-use b2nd_frame::{ArrayUpdate, Frame};
+use b2nd_frame::{ArrayUpdate, Frame, FrameBuilder};
 use b2nd_lab::{copy_tree, data};
+use b2nd_serde::{Meta, Shapes};
 
 use crate::run::{b2nd, header, npy, run, text};
 
@@ -107,4 +109,37 @@ fn a_command_waits_for_another_writer_and_says_for_whom() {
     assert!(child.wait().unwrap().success(), "{rest}");
     assert_eq!(rest, "");
     assert_eq!(values(&path), BTreeSet::from(["k1".into()]));
+}
+
+/// Another program may move the frame as soon as it is changed. The change must not count as failed then: users and
+/// scripts would repeat it, and append the items twice.
+#[test]
+#[cfg(unix)]
+fn a_change_succeeds_even_if_the_frame_is_moved_after_its_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    // All chunks get new items. After its commit, the command removes the old chunk files, which leaves this test time
+    // to move the index.
+    let meta =
+        Meta::new(Shapes { shape: &[200, 1], chunkshape: &[1, 4], blockshape: &[1, 4] }, "|u1").unwrap();
+    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+    array.write(&[0..200, 0..1], &[7; 200]).unwrap();
+    array.finish().unwrap().persist().unwrap();
+    fs::write(folder.path().join("column.npy"), npy(&header("'|u1'", "(200, 1)"), &[9; 200])).unwrap();
+    let (index, moved) = (path.join("chunks.b2frame"), folder.path().join("moved"));
+    for arguments in
+        [&["convert", "--append", "1", "column.npy", "a.b2nd"][..], &["set", "a.b2nd", "--vlmeta", "k=1"]]
+    {
+        let before = fs::read(&index).unwrap();
+        let mut child =
+            b2nd(folder.path(), arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while fs::read(&index).unwrap() == before && child.try_wait().unwrap().is_none() {
+            thread::yield_now();
+        }
+        fs::rename(&index, &moved).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        fs::rename(&moved, &index).unwrap();
+        assert!(fs::read(&index).unwrap() != before);
+    }
 }

@@ -245,6 +245,28 @@ impl ArrayUpdate {
         &self.meta
     }
 
+    /// The header and metalayers as they are in the file, without the changes since the last [`flush`](Self::flush).
+    ///
+    /// ```
+    /// use b2nd_frame::{ArrayUpdate, Frame};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("a.b2nd");
+    /// # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+    /// let mut update = ArrayUpdate::open(&path)?;
+    /// update.resize(&[4, 5])?;
+    /// assert_eq!(update.frame().array()?.expect("an array").shape(), [3, 5]);
+    ///
+    /// update.flush()?;
+    /// assert_eq!(update.frame().array()?.expect("an array").shape(), [4, 5]);
+    /// assert_eq!(update.frame().header_bytes(), Frame::open(&path)?.header_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn frame(&self) -> &Frame<()> {
+        &self.frame
+    }
+
     #[cfg(feature = "ndarray")]
     pub(super) fn is_swapped<T: crate::slice::item::Item>(&self) -> Result<bool, Error> {
         let dtype = self.meta.parse_dtype().map_err(|error| error.to_string());

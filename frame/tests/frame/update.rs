@@ -167,7 +167,10 @@ fn random_histories_leave_what_an_array_in_memory_would_hold() {
                 }
                 update.flush().unwrap();
                 assert_eq!(update.meta().shape(), model.shape);
-                model.is_in(&path, &format!("seed {seed}, commit {commit}"));
+                let what = format!("seed {seed}, commit {commit}");
+                model.is_in(&path, &what);
+                let header = Frame::open(&path).unwrap();
+                assert!(update.frame().header_bytes() == header.header_bytes(), "{what}");
             }
         }
         let names: Vec<_> =

@@ -14,6 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::float::{Float, rounded};
 use super::npy::Item;
 use super::value::Value;
+use crate::code;
 use crate::input::{Address, Failure, Items, Location, index_in};
 use crate::problem::Problem;
 use crate::text::clean;
@@ -176,7 +177,7 @@ impl Stats {
             Self::collect(&mut items, most, on_progress)
         });
         match stats {
-            Err(problem) if problem.code == "unsupported" => Ok(None),
+            Err(problem) if problem.code == code::UNSUPPORTED => Ok(None),
             stats => stats.map_err(|problem| location.failure(problem)),
         }
     }
