@@ -40,6 +40,7 @@ use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::salvage_note::renumber_lost;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::destination::Destination;
+use crate::write::file_attributes::FileAttributes;
 use crate::write::frame_builder::vlmetalayer_chunk;
 use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
 use crate::write::frame_writer::FrameWriter;
@@ -71,6 +72,10 @@ const MIN_HOLES: u64 = 1 << 16;
 /// - The array is empty before or after the commit.
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
+///
+/// New files get the attributes of the old file, or of the old `chunks.b2frame`: the mode, the owner, the group and, on
+/// Linux, the access control list. If the system does not allow one of these changes, it is skipped without an error,
+/// and nobody gets more permissions than before. Hard links and other extended attributes of a replaced file are lost.
 ///
 /// # Several processes
 ///
@@ -147,9 +152,9 @@ pub struct ArrayUpdate {
     pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
     vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Why the items must not change.
-    refusal: Option<String>,
     is_changed: bool,
+    /// Whether the items or the shape have changed.
+    changes_items: bool,
 }
 
 /// The origin of a chunk that is not in the file.
@@ -221,10 +226,8 @@ impl ArrayUpdate {
         let layers = frame.read_trailer()?;
         let layers = layers.vlmetalayers().iter();
         let vlmetalayers = layers.map(|layer| (layer.raw_name().to_vec(), layer.chunk().to_vec())).collect();
-        let refusal = refuse_column(&header_path).err().map(|error| error.to_string());
         Ok(Self {
             path: header_path,
-            refusal,
             state,
             frame: frame.map_reader(drop),
             lock,
@@ -236,6 +239,7 @@ impl ArrayUpdate {
             pending: PendingChunks::default(),
             vlmetalayers,
             is_changed: false,
+            changes_items: false,
         })
     }
 
@@ -277,12 +281,17 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
-    /// not fit the region. [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
-    /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
-    /// `Unsupported` if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the
-    /// file was changed since the `ArrayUpdate` was opened. After an error, nothing is changed.
+    /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
+    ///   not fit the region.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
+    ///   has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
+    ///   if the items are [computed or elsewhere](crate::ObjectKind::is_active), as in a `Proxy`, or belong to a
+    ///   [store](crate::ObjectKind::is_store), and if this crate cannot apply the codec or a filter.
+    /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed since the `ArrayUpdate` was opened.
+    /// - The error of reading the table's file, if that fails.
+    ///
+    /// After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         check_region(&self.geometry, region, self.typesize, items.len())?;
         self.check_refusal()?;
@@ -331,7 +340,7 @@ impl ArrayUpdate {
         }
         self.pending.extend(changed);
         mark_stale(&mut self.vlmetalayers);
-        self.is_changed = true;
+        (self.is_changed, self.changes_items) = (true, true);
         Ok(())
     }
 
@@ -377,7 +386,7 @@ impl ArrayUpdate {
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table, as with [`write`](Self::write).
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the items cannot change, as with [`write`](Self::write).
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
         let before = self.geometry.clone();
@@ -430,7 +439,8 @@ impl ArrayUpdate {
         self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
         mark_stale(&mut self.vlmetalayers);
         self.geometry = after.clone();
-        (self.meta, self.origins, self.is_changed) = (meta, origins, true);
+        (self.meta, self.origins) = (meta, origins);
+        (self.is_changed, self.changes_items) = (true, true);
         Ok(())
     }
 
@@ -477,6 +487,8 @@ impl ArrayUpdate {
     /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
     ///   opened, and holds its lock.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, and python-blosc2 has made
+    ///   an index of the table meanwhile.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
@@ -504,7 +516,7 @@ impl ArrayUpdate {
         (self.frame, self.state) = (frame, state);
         self.origins = (0..self.geometry.nchunks()).collect();
         self.pending = PendingChunks::default();
-        self.is_changed = false;
+        (self.is_changed, self.changes_items) = (false, false);
         Ok(())
     }
 
@@ -525,7 +537,12 @@ impl ArrayUpdate {
     /// Fails if the items must not or cannot change.
     fn check_refusal(&mut self) -> Result<(), Error> {
         self.compressor.get()?;
-        self.refusal.as_ref().map_or(Ok(()), |why| Err(Error::unsupported(why)))
+        // The first change asks, and then the commit.
+        if !self.changes_items {
+            self.frame.kind().refuse_without_items()?;
+            refuse_column(&self.path)?;
+        }
+        Ok(())
     }
 
     fn chunk_nbytes(&self) -> usize {
@@ -605,8 +622,8 @@ impl ArrayUpdate {
         let header = self.frame.header();
         let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
         let (path, holes) = (self.path.clone(), old.hole_record(self.frame.header()).to_bytes());
-        let Self { frame, state, lock, pending, compressor, .. } = self;
-        Commit { path: &self.path, frame, state, lock }.behind(|file| {
+        let Self { frame, state, lock, pending, compressor, changes_items, .. } = self;
+        Commit { path: &self.path, frame, state, lock, changes_items: *changes_items }.behind(|file| {
             let output = Output::behind(file, header_len, frame_len - header_len, path);
             let mut writer = FrameWriter::new(output, plan);
             writer.put_hole(START)?;
@@ -637,7 +654,13 @@ impl ArrayUpdate {
     }
 
     fn commit(&mut self) -> Commit<'_> {
-        Commit { path: &self.path, frame: &self.frame, state: &mut self.state, lock: &mut self.lock }
+        Commit {
+            path: &self.path,
+            frame: &self.frame,
+            state: &mut self.state,
+            lock: &mut self.lock,
+            changes_items: self.changes_items,
+        }
     }
 
     /// Treats chunks whose file numbers are too high for C-Blosc2 as changed, so that they get new files. Returns
@@ -669,12 +692,14 @@ impl ArrayUpdate {
         // number of such a file. `taken` has the numbers of all these files.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
+        let attributes = FileAttributes::of(self.lock.file());
+        let attributes = attributes.map_err(|error| Error::io("read", &self.path, error))?;
         let output = Output::sparse(
             Destination::taken(&self.path)?.begin(false)?,
             directory.clone(),
             taken,
             old.kept_nbytes,
-            true,
+            Some(attributes),
         );
         let mut writer = FrameWriter::new(output, plan);
         let kept_chunks = old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry));

@@ -12,7 +12,7 @@ use b2nd_serde::{Layout, Meta, to_vec};
 use crate::chunk::hole::START;
 use crate::code::FindingCode;
 use crate::edit::commit::Commit;
-use crate::edit::new_trailer::NewTrailer;
+use crate::edit::new_trailer::{NewTrailer, changes_array, changes_items};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{Escaped, first_error};
@@ -244,7 +244,8 @@ impl Edit<'_, File> {
     ///   path.
     /// - [`Unsupported`] if the frame has no array to change, or is not the whole file. Also if the shape or dtype
     ///   changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated columns:
-    ///   these are in other files, so they cannot change together with the items.
+    ///   these are in other files, so they cannot change together with the items. Also if the shape or dtype changes, and
+    ///   the items are [computed or elsewhere](crate::ObjectKind::is_active).
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.
@@ -288,18 +289,22 @@ impl Edit<'_, File> {
         let now = open_frame(&path)?;
         let mut state = FrameState::of(&now)?;
         let before = Frame::parse(self.frame.header_bytes())?;
-        let commit = Commit { path: &path, frame: &before, state: &mut state, lock: &mut lock };
-        let after = match NewTrailer::of_change(&path, self.frame, &after)? {
+        let commit = Commit {
+            path: &path,
+            frame: &before,
+            state: &mut state,
+            lock: &mut lock,
+            changes_items: changes_array(&before, &after),
+        };
+        let (after, new_file) = match NewTrailer::of_change(&path, self.frame, &after)? {
             None => {
                 commit.header(after.header_bytes())?;
-                after
+                (after, None)
             }
             Some(trailer) => trailer.commit(commit, &after)?,
         };
-        if after.header().is_sparse() {
-            // A new file may be at the path now.
-            drop(lock);
-            self.frame.reader = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
+        if let Some(file) = new_file {
+            self.frame.reader = file;
         }
         let Frame { header, bytes, section, .. } = after;
         (self.frame.header, self.frame.bytes, self.frame.section) = (header, bytes, section);
@@ -408,7 +413,11 @@ impl Frame<()> {
         let after = Self::parse(&bytes)?;
         if self.array_metalayer() == Some(layer) {
             let before = self.array()?.ok_or_else(no_array)?;
-            check_array(&before, &after.array()?.ok_or_else(no_array)?, self.header())?;
+            let now = after.array()?.ok_or_else(no_array)?;
+            check_array(&before, &now, self.header())?;
+            if changes_items(before.meta(), now.meta()) {
+                self.kind().refuse_without_items()?;
+            }
         }
         Ok(after)
     }

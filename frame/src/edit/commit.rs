@@ -4,8 +4,8 @@
 //! 2. Open the frame again, and compare it with the planned one (`FrameState::reopen`).
 //! 3. Write everything but the header where no reader looks: after the end of the frame, or into new files. Sync it.
 //! 4. Read the new frame as a new reader will (`read_back.rs`).
-//! 5. Look again for a lock file, compare again, and then make the new frame valid: write the header in one piece
-//!    (`HeaderWrite`), or rename a new file.
+//! 5. Look again for a lock file and for indexes of a table, compare again, and then make the new frame valid: write
+//!    the header in one piece (`HeaderWrite`), or rename a new file.
 //!
 //! An error before step 5 leaves the old frame.
 
@@ -13,14 +13,15 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use crate::edit::file_attributes::keep_attributes;
 use crate::edit::read_back::{WithHeader, read_back};
+use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::write::destination::NewFrame;
+use crate::write::file_attributes::FileAttributes;
 
 /// A commit to a frame whose locks are held.
 pub(crate) struct Commit<'c> {
@@ -32,6 +33,8 @@ pub(crate) struct Commit<'c> {
     /// repeated.
     pub(crate) state: &'c mut FrameState,
     pub(crate) lock: &'c mut WriterLock,
+    /// Whether the items or the shape change.
+    pub(crate) changes_items: bool,
 }
 
 /// The frame after a commit, and its state.
@@ -42,8 +45,7 @@ impl Commit<'_> {
     pub(crate) fn header(mut self, header: &[u8]) -> Result<(), Error> {
         self.remove_killed_commit()?;
         let write = HeaderWrite::new(self.frame.header_bytes(), header)?;
-        self.lock.announce()?;
-        self.state.reopen(self.path, Some(self.lock))?;
+        self.compare_again()?;
         write.write(self.lock.file()).map_err(|error| Error::io("write", self.path, error))
     }
 
@@ -65,8 +67,7 @@ impl Commit<'_> {
         let ready = written.and_then(|header| {
             let committed = read_back(&header, WithHeader { header: &header, file: &file }, self.path)?;
             let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
-            self.lock.announce()?;
-            self.state.reopen(self.path, Some(self.lock))?;
+            self.compare_again()?;
             Ok((write, committed))
         });
         match ready {
@@ -91,21 +92,31 @@ impl Commit<'_> {
     /// Gives a new file the attributes of the old file, and renames it to the path of the old file. `old` is dropped
     /// before the rename, because some systems do not replace an open file.
     pub(crate) fn by_rename<R>(
-        self,
+        mut self,
         old: Frame<R>,
         new: NewFrame,
         header: &[u8],
     ) -> Result<Committed, Error> {
-        if let Ok(metadata) = self.path.metadata() {
-            keep_attributes(new.file(), &metadata, true);
+        // Without attributes, the new file stays private.
+        if let Ok(attributes) = FileAttributes::of(self.lock.file()) {
+            attributes.give_to(new.file(), true);
         }
         new.sync()?;
         let committed = read_back(header, new.file(), self.path)?;
-        self.lock.announce()?;
-        self.state.reopen(self.path, Some(self.lock))?;
+        self.compare_again()?;
         drop(old);
         self.lock.follow(new.rename_locked()?.0);
         Ok(committed)
+    }
+
+    /// The last step before the new frame becomes valid: looks again for a lock file, for indexes of the table, and for
+    /// changes of the frame by another program.
+    fn compare_again(&mut self) -> Result<(), Error> {
+        self.lock.announce()?;
+        if self.changes_items {
+            refuse_column(self.path)?;
+        }
+        self.state.reopen(self.path, Some(self.lock)).map(drop)
     }
 
     /// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the

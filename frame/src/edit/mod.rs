@@ -1,7 +1,6 @@
 //! Code that changes a frame in its file, or writes the changed frame to a new file.
 
 // Each module imports only from the modules above it in this list.
-pub(crate) mod file_attributes;
 mod table_column;
 mod writer_lock;
 

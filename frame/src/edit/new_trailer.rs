@@ -1,6 +1,7 @@
 //! The trailer that a change of the header needs, because the indexes of python-blosc2 become stale with the change.
 
 use core::ops::Range;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -31,6 +32,13 @@ pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
     before.shape() != after.shape() || !is_same
 }
 
+/// Whether a new header of a frame changes the items of its array.
+pub(super) fn changes_array<R>(before: &Frame<R>, after: &Frame<()>) -> bool {
+    // An edit of an array's metalayer that cannot be read is refused, so such a metalayer does not change.
+    let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
+    arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()))
+}
+
 /// A new trailer for a frame in a file, and what is between the header and the trailer in the new frame.
 pub(super) struct NewTrailer {
     frame: Frame,
@@ -50,10 +58,7 @@ impl NewTrailer {
         before: &Frame<R>,
         after: &Frame<()>,
     ) -> Result<Option<Self>, Error> {
-        // An edit of an array's metalayer that cannot be read is refused, so such a metalayer does not change.
-        let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
-        let changes = arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()));
-        if !changes || before.header().nbytes <= 0 {
+        if !changes_array(before, after) || before.header().nbytes <= 0 {
             return Ok(None);
         }
         refuse_column(path)?;
@@ -104,23 +109,31 @@ impl NewTrailer {
         Frame::parse(&bytes)
     }
 
-    /// Makes the change `after` and this trailer valid at once. Returns the new frame.
-    pub(super) fn commit(mut self, commit: Commit<'_>, after: &Frame<()>) -> Result<Frame<()>, Error> {
+    /// Makes the change `after` and this trailer valid at once. Returns the new frame and, if a new file replaces the
+    /// old one, this file.
+    pub(super) fn commit(
+        mut self,
+        commit: Commit<'_>,
+        after: &Frame<()>,
+    ) -> Result<(Frame<()>, Option<File>), Error> {
         let (path, after) = (commit.path, self.header(after)?);
-        let (frame, _) = if after.header().is_sparse() {
+        if after.header().is_sparse() {
             let mut new = Destination::taken(path)?.begin(false)?;
             let written = new.write_all(after.header_bytes()).and_then(|()| self.write(&mut new));
             written.map_err(|error| new.unwritable(error))?;
-            commit.by_rename(self.frame, new, after.header_bytes())
+            // No error may come after the rename, so the new file is opened before it.
+            let reader = new.reader()?;
+            let (frame, _) = commit.by_rename(self.frame, new, after.header_bytes())?;
+            Ok((frame, Some(reader)))
         } else {
-            commit.behind(|mut file| {
+            let (frame, _) = commit.behind(|mut file| {
                 let end = SeekFrom::Start(self.frame.header().frame_len);
                 let written = file.seek(end).and_then(|_| self.write(&mut file));
                 written.map_err(|error| Error::io("write", path, error))?;
                 Ok(after.header_bytes().to_vec())
-            })
-        }?;
-        Ok(frame)
+            })?;
+            Ok((frame, None))
+        }
     }
 
     fn write(&mut self, to: &mut impl Write) -> io::Result<()> {

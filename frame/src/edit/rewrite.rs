@@ -53,17 +53,20 @@ use crate::source::ReadAt;
 ///
 /// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
 /// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, at
-/// most a file or directory with the temporary name is left. After the rename no error is possible.
+/// most a file or directory with the temporary name is left. After the rename no error is possible. The exception is a
+/// new directory on Windows, which is opened only after its rename.
 ///
 /// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
 /// sparse frame is a new directory. On systems other than Windows, an empty directory is at the path for a moment
 /// before the complete directory replaces it. If the path is a symbolic link, the link stays, and its target is
 /// replaced.
 ///
-/// The new file gets the mode of the old file and, in a rewrite in place, its owner and group too. If the old frame was
-/// a file and the new frame is a directory, users who could read the file may read and enter the directory. If the
-/// system does not allow a change of the mode, owner or group, this change is skipped without an error. Hard links and
-/// extended attributes are lost. For a rewrite in place, you need permission to write the old file.
+/// The new file gets the mode of the old file, on Linux also its access control list, and in a rewrite in place its owner
+/// and group too. If the old frame was a file and the new frame is a directory, users who could read the file may read
+/// and enter the directory. If the old frame was a directory and the new frame is a file, users who could not enter the
+/// directory get no permissions. If the system does not allow one of these changes, the change is skipped without an
+/// error, and nobody gets more permissions than before. Hard links and other extended attributes are lost. For a rewrite
+/// in place, you need permission to write the old file.
 ///
 /// # Locks
 ///
@@ -253,7 +256,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
     ///   without an array can only be converted to the other frame type, or get rid of holes. Also if the shape or
-    ///   dtype changes in place, and the array belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
+    ///   dtype changes and the items are elsewhere or, in a rewrite in place, belong to a table, as in
+    ///   [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

@@ -12,7 +12,6 @@ use crate::chunk::entry::EntryValue;
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::commit::Commit;
-use crate::edit::file_attributes::{OldFrame, keep, keep_attributes};
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
@@ -22,9 +21,10 @@ use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
-use crate::read::open::{file_with_header, open_at_once, open_chunk_file, open_frame, read_frame_at};
+use crate::read::open::{file_with_header, open_chunk_file, open_frame, read_frame_at};
 use crate::source::{ReadAt, fill};
 use crate::write::destination::{Destination, NewFrame, real};
+use crate::write::file_attributes::{FileAttributes, OldFrame, keep};
 use crate::write::output::Output;
 
 /// The number of bytes copied between two calls of the progress callback.
@@ -137,7 +137,7 @@ impl<'p> Job<'p> {
         let rewritten = Rewritten::new(frame, self.changes, in_place)?;
         self.check_old(frame)?;
         let after = Frame::parse(&rewritten.header)?;
-        let Rewritten { header, body: Body::Kept(kept), trailer } = &rewritten else {
+        let Rewritten { header, body: Body::Kept(kept), trailer, .. } = &rewritten else {
             return Ok((rewritten, after));
         };
         // For the check, the new frame has the path of the old frame, because the chunk files of a sparse frame are
@@ -183,7 +183,7 @@ impl<'p> Job<'p> {
         let (rewritten, after) = self.read(&frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
-        let Rewritten { header, body, trailer } = &rewritten;
+        let Rewritten { header, body, trailer, changes_items } = &rewritten;
         let new = match body {
             Body::Kept(kept) => {
                 if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
@@ -208,10 +208,18 @@ impl<'p> Job<'p> {
                 // This is the last call of the progress callback. From here on, the rewrite cannot be stopped.
                 progress.advance(0)?;
                 let before = Frame::parse(frame.header_bytes())?;
-                let commit = Commit { path: &old.source, frame: &before, state: &mut state, lock: &mut lock };
+                let commit = Commit {
+                    path: &old.source,
+                    frame: &before,
+                    state: &mut state,
+                    lock: &mut lock,
+                    changes_items: *changes_items,
+                };
+                // On Windows, an open file that was written would keep other writers away. So the new file is opened once
+                // more, and before the rename, because no error may come after it.
+                let reader = new.reader()?;
                 commit.by_rename(frame, new, after.header_bytes())?;
-                // On Windows, an open file that was written would keep other writers away.
-                (open_at_once(&path).map_err(|error| Error::io("read", &path, error))?, path)
+                (reader, path)
             }
             (old, _) => {
                 if let Some(old) = old {
@@ -242,11 +250,11 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
         if chunk_file::number(&entry.file_name()).is_some() {
             let unreadable = |error| Error::io("read", &path, error);
             // A commit can have removed the file since the directory was listed. The check of the new frame finds this.
-            let Some((old, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { continue };
+            let Some((old, _)) = open_chunk_file(&path).map_err(unreadable)? else { continue };
             let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
             let mut file = file.map_err(unwritable)?;
             copy_bytes(&old, 0, Some(&path), new, &mut file, progress)?;
-            keep_attributes(&file, &metadata, false);
+            FileAttributes::of(&old).map_err(unreadable)?.give_to(&file, false);
             file.sync_all().map_err(unwritable)?;
         }
     }

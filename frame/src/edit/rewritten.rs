@@ -42,6 +42,7 @@ pub(crate) struct Rewritten {
     pub(crate) header: Vec<u8>,
     pub(crate) body: Body,
     pub(crate) trailer: Vec<u8>,
+    pub(crate) changes_items: bool,
 }
 
 /// The bytes between header and trailer.
@@ -103,7 +104,10 @@ impl Rewritten {
             header.set(HeaderField::Blocksize, &blocksize(array, typesize)?.to_be_bytes());
         }
         let after = value.as_deref().and_then(|value| from_slice::<Meta>(value).ok());
-        if array.as_ref().zip(after).is_some_and(|(array, after)| changes_items(array.meta(), &after)) {
+        let changes_items =
+            array.as_ref().zip(after).is_some_and(|(array, after)| changes_items(array.meta(), &after));
+        if changes_items {
+            frame.kind().refuse_without_items()?;
             in_place.map_or(Ok(()), refuse_column)?;
             if let Some((bytes, has_vlmetalayers)) = outdated(&old_trailer, in_place.is_none())? {
                 let flag = if has_vlmetalayers { Marker::True } else { Marker::False };
@@ -114,7 +118,7 @@ impl Rewritten {
         let bytes_after = body_len.saturating_add(trailer.len() as u64);
         let section = section(frame, header.len(), value.as_deref());
         let header = section.and_then(|section| header.finish(&section, bytes_after));
-        Ok(Self { header: header.ok_or_else(too_large)?, body, trailer })
+        Ok(Self { header: header.ok_or_else(too_large)?, body, trailer, changes_items })
     }
 }
 

@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::error::Error;
 use crate::header::section::{ARRAY_NAME, Metalayer, map_value};
 
 macro_rules! kinds {
@@ -106,6 +107,22 @@ impl ObjectKind {
     #[must_use]
     pub fn is_active(self) -> bool {
         self.action().is_some()
+    }
+
+    /// Refuses an object whose items are not in its frame, or belong to other objects in the frame. Such items are
+    /// neither read nor written.
+    pub(crate) fn refuse_without_items(self) -> Result<(), Error> {
+        let why = match self {
+            Self::NDArray | Self::SChunk => return Ok(()),
+            Self::Proxy => "is a cache, which may lack a part of it",
+            _ => "is not here",
+        };
+        Err(match self.action() {
+            Some(action) => {
+                Error::unsupported(format_args!("the data of this {self} {why}: a reader must {action}"))
+            }
+            None => Error::unsupported(format_args!("the frame has no array: it is of the kind {self}")),
+        })
     }
 
     /// Whether an object of this kind is a store, which is a collection of other frames.

@@ -9,7 +9,6 @@ use std::time::Instant;
 use b2nd_chunk::SpecialValue;
 
 use crate::check::Check;
-use crate::edit::file_attributes::{OldFrame, keep};
 use crate::error::Error;
 use crate::header::array_rules::can_be_nan;
 use crate::header::frame::Frame;
@@ -23,6 +22,7 @@ use crate::salvage::saved_frame::{plan, save};
 use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::write::destination::Destination;
+use crate::write::file_attributes::{OldFrame, keep};
 use crate::write::frame_writer::FrameWriter;
 use crate::write::output::Output;
 

@@ -15,7 +15,6 @@ use crate::header::array_rules::{agreement, valid_geometry};
 use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::header_rules;
-use crate::header::object_kind::ObjectKind;
 use crate::index::index_reader::Index;
 use crate::slice::cache::Cache;
 use crate::slice::linear::Linear;
@@ -69,24 +68,11 @@ impl SharedArray {
     /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are Python
     /// objects, or if the header breaks a rule. Without a metalayer of an array, the array may be described in the trailer.
     pub(crate) fn new<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
-        let kind = frame.kind();
-        if let Some(action) = kind.action() {
-            let why = match kind {
-                ObjectKind::Proxy => "is a cache, which may lack a part of it",
-                _ => "is not here",
-            };
-            return Err(Error::unsupported(format_args!(
-                "the data of this {kind} {why}: a reader must {action}"
-            )));
+        frame.kind().refuse_without_items()?;
+        match frame.array()? {
+            Some(header) => Self::grid(frame, &header),
+            None => Self::linear(frame, trailer),
         }
-        let array = match kind {
-            ObjectKind::NDArray => frame.array()?.map(|header| Self::grid(frame, &header)),
-            ObjectKind::SChunk => Some(Self::linear(frame, trailer)),
-            _ => None,
-        };
-        array.unwrap_or_else(|| {
-            Err(Error::unsupported(format_args!("the frame has no array: it is of the kind {kind}")))
-        })
     }
 
     /// An array with a metalayer.

@@ -15,7 +15,7 @@ use crate::header::frame::Frame;
 use crate::read::lock::FileLock;
 #[cfg(windows)]
 use crate::read::lock::unshared;
-use crate::read::open::read_frame_at;
+use crate::read::open::{open_at_once, read_frame_at};
 use crate::source::ReadAt;
 
 /// The destination of a new frame.
@@ -158,6 +158,16 @@ impl NewFrame {
         // There may be another file at the final path, so the version of the new file is not compared.
         let frame = Frame { path: Some(path), version: None, ..header }.map_reader(|()| self.file());
         Ok(first_error(&check.run(&frame)?.findings).cloned())
+    }
+
+    /// Opens the new file once more, for reading. It stays open when the file has its final path and the attributes of
+    /// the old file, which may forbid this process to read it.
+    pub(crate) fn reader(&self) -> Result<File, Error> {
+        let reader = match &self.temporary {
+            Temporary::File(file) => open_at_once(file.path()),
+            Temporary::Directory(directory, _) => open_at_once(&directory.path().join(SPARSE_INDEX)),
+        };
+        reader.map_err(|error| Error::io("read", self.path(), unnamed(error)))
     }
 
     /// The final path.

@@ -5,6 +5,8 @@ pub(crate) mod frame_plan;
 
 pub(crate) mod destination;
 
+pub(crate) mod file_attributes;
+
 pub(crate) mod output;
 
 pub(crate) mod frame_writer;

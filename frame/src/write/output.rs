@@ -10,6 +10,7 @@ use crate::chunk_file;
 use crate::error::Error;
 use crate::index::index_writer::{NewIndex, Stop};
 use crate::write::destination::NewFrame;
+use crate::write::file_attributes::FileAttributes;
 
 /// The length of the write buffer in bytes. Longer data is written directly, without a copy in the buffer.
 const BUFFER: usize = 1 << 16;
@@ -39,8 +40,9 @@ enum WrittenChunks {
         files: Vec<u64>,
         taken: BTreeSet<u64>,
         next: u64,
-        /// Whether each file is synced when it is complete.
-        is_synced: bool,
+        /// The attributes of the old header file, if these chunks are for an existing frame. Then each chunk file gets
+        /// these attributes, and is synced when it is complete.
+        of_old: Option<FileAttributes>,
     },
 }
 
@@ -79,7 +81,7 @@ impl Output<NewFrame> {
         let path = new.path().to_path_buf();
         if let Some(directory) = new.directory() {
             let directory = directory.to_path_buf();
-            return Ok(Self::sparse(new, directory, BTreeSet::new(), 0, false));
+            return Ok(Self::sparse(new, directory, BTreeSet::new(), 0, None));
         }
         let output = Self::contiguous(new, header_len).map_err(|error| error.at(Some(&path)))?;
         Ok(Self { path: Some(path), ..output })
@@ -87,13 +89,13 @@ impl Output<NewFrame> {
 
     /// Starts a new index file of a sparse frame. `len` is the total stored size of the old chunks that the frame
     /// keeps. `taken` has the numbers of the files of the old chunks. No existing file is replaced, because it may be a
-    /// file that another program is writing.
+    /// file that another program is writing. `of_old` has the attributes of the old header file.
     pub(crate) fn sparse(
         new: NewFrame,
         directory: PathBuf,
         taken: BTreeSet<u64>,
         len: u64,
-        is_synced: bool,
+        of_old: Option<FileAttributes>,
     ) -> Self {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
@@ -103,7 +105,7 @@ impl Output<NewFrame> {
         let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
         let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
         let next = next.unwrap_or_default();
-        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, is_synced };
+        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, of_old };
         Self { out: BufWriter::with_capacity(BUFFER, new), chunks, len, path }
     }
 }
@@ -178,11 +180,11 @@ impl<W: Write + Seek> Output<W> {
                     written.map(|written| (self.len, written))
                 })
             }
-            WrittenChunks::Sparse { directory, files, taken, next, is_synced } => {
-                create_file(directory, taken, next).and_then(|(mut file, path)| {
+            WrittenChunks::Sparse { directory, files, taken, next, of_old } => {
+                create_file(directory, taken, next, of_old.as_ref()).and_then(|(mut file, path)| {
                     let number = *next;
                     let written = write(&mut file).and_then(|written| {
-                        let synced = if *is_synced { file.sync_all() } else { Ok(()) };
+                        let synced = if of_old.is_some() { file.sync_all() } else { Ok(()) };
                         synced.map(|()| (number, written)).map_err(Error::writing)
                     });
                     match &written {
@@ -256,15 +258,35 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(after)).map(drop)
 }
 
-/// Creates the chunk file with the first number from `next` on that is not in use, and sets `next` to this number.
-fn create_file(directory: &Path, taken: &BTreeSet<u64>, next: &mut u64) -> Result<(File, PathBuf), Error> {
+/// Creates the chunk file with the first number from `next` on that is not in use, and sets `next` to this number. The
+/// file gets the attributes `of_old`, or the default mode of new files.
+fn create_file(
+    directory: &Path,
+    taken: &BTreeSet<u64>,
+    next: &mut u64,
+    of_old: Option<&FileAttributes>,
+) -> Result<(File, PathBuf), Error> {
+    let mut options = File::options();
+    options.write(true).create_new(true);
+    // The file is private until it has its attributes. They are set through the open file: by its path, another user
+    // of the directory could make root give away any file.
+    #[cfg(unix)]
+    if of_old.is_some() {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
     loop {
         if !taken.contains(next) {
             let path = directory.join(chunk_file::name(*next));
-            match File::create_new(&path) {
+            match options.open(&path) {
                 // A commit that was killed can have left this file.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                file => return file.map(|file| (file, path)).map_err(Error::writing),
+                file => {
+                    let file = file.map_err(Error::writing)?;
+                    if let Some(attributes) = of_old {
+                        attributes.give_to(&file, true);
+                    }
+                    return Ok((file, path));
+                }
             }
         }
         *next += 1;

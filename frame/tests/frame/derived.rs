@@ -2,6 +2,7 @@
 //! No change of the items may leave such data valid.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "compress")]
 use std::slice::from_ref;
@@ -349,5 +350,117 @@ fn items_of_other_folders_with_the_names_of_a_table_are_changed() {
         let length = usize::try_from(Frame::parse(&zip[start..]).unwrap().header().frame_len).unwrap();
         fs::write(path.join("_meta.b2f"), &zip[start..start + length]).unwrap();
         Frame::open(&column).unwrap().edit().dtype("<i8").apply().unwrap();
+    }
+}
+
+#[cfg(feature = "compress")]
+#[test]
+fn flush_changes_no_item_of_a_table_that_has_got_an_index_since_the_write() {
+    let (folder, path) = copy("indexed/table");
+    let (column, table, away) =
+        (path.join("_cols/x.b2nd"), path.join("_meta.b2f"), folder.path().join("away"));
+    let before = fs::read(&column).unwrap();
+    for resizes in [false, true] {
+        fs::rename(&table, &away).unwrap();
+        let mut update = ArrayUpdate::open(&column).unwrap();
+        if resizes {
+            update.resize(&[1]).unwrap();
+        } else {
+            update.write(from_ref(&(0..1)), &[7; 8]).unwrap();
+        }
+        fs::rename(&away, &table).unwrap();
+        assert!(refused(ErrorKind::Unsupported, update.flush()).contains("whose indexes "));
+        assert_eq!(fs::read(&column).unwrap(), before);
+    }
+    // A vlmetalayer may change. The items may change when the table has no index any more.
+    let mut update = ArrayUpdate::open(&column).unwrap();
+    update.set_vlmetalayer("unit", "metre").unwrap();
+    update.flush().unwrap();
+    refused(ErrorKind::Unsupported, update.write(from_ref(&(0..1)), &[7; 8]));
+    fs::rename(&table, &away).unwrap();
+    update.write(from_ref(&(0..1)), &[7; 8]).unwrap();
+    update.flush().unwrap();
+    fs::rename(&away, &table).unwrap();
+    update.set_vlmetalayer("unit", "second").unwrap();
+    update.flush().unwrap();
+}
+
+#[test]
+fn rewrite_changes_no_item_of_a_table_that_gets_an_index_meanwhile() {
+    let (folder, path) = copy("indexed/table");
+    let (column, table, away) =
+        (path.join("_cols/x.b2nd"), path.join("_meta.b2f"), folder.path().join("away"));
+    let before = fs::read(&column).unwrap();
+    fs::rename(&table, &away).unwrap();
+    let rewrite = Rewrite::new(&column, &column).dtype("<i8").on_progress(|_| {
+        if away.exists() {
+            fs::rename(&away, &table).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    refused(ErrorKind::Unsupported, rewrite.apply());
+    assert_eq!(fs::read(&column).unwrap(), before);
+}
+
+/// The error says what is wrong, and does not outlast it.
+#[cfg(feature = "compress")]
+#[test]
+fn write_asks_again_whether_the_table_has_indexes() {
+    let (_folder, path) = copy("indexed/table");
+    let (column, table) = (path.join("_cols/x.b2nd"), path.join("_meta.b2f"));
+    fs::write(&table, []).unwrap();
+    let mut update = ArrayUpdate::open(&column).unwrap();
+    refused(ErrorKind::Malformed, update.write(from_ref(&(0..1)), &[7; 8]));
+    fs::remove_file(&table).unwrap();
+    update.write(from_ref(&(0..1)), &[7; 8]).unwrap();
+    update.flush().unwrap();
+}
+
+/// If the system does not let a process keep the owner of a file, the new file belongs to the process, and its mode can
+/// forbid this owner to read it.
+#[cfg(unix)]
+#[test]
+fn no_change_fails_after_the_rename_because_the_new_file_is_unreadable() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    const FOLDER: &str = "B2ND_TEST_FOLDER";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let path = |name| Path::new(&folder).join(name).join("array.b2nd");
+        let mut edited = Frame::open(path("edit")).unwrap();
+        edited.edit().dtype(DTYPES[1]).apply().unwrap();
+        edited.trailer().unwrap();
+        Rewrite::new(path("rewrite"), path("rewrite")).dtype(DTYPES[1]).apply().unwrap().trailer().unwrap();
+        return;
+    }
+    let (owner, writer, group) = (65533, 65532, 65534);
+    let folder = tempfile::tempdir().unwrap();
+    let mut headers = Vec::new();
+    for (name, is_sparse) in [("edit", true), ("rewrite", false)] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+        let path = indexed(&folder.path().join(name), is_sparse);
+        headers.push(header_file(&path));
+        let files = fs::read_dir(&path).into_iter().flatten().map(|entry| entry.unwrap().path());
+        for file in files.chain((!is_sparse).then_some(path)) {
+            if chown(&file, Some(owner), Some(group)).is_err() {
+                println!("not root, so no file can be given away");
+                return;
+            }
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o060)).unwrap();
+        }
+    }
+    let exe = folder.path().join("test");
+    fs::copy(std::env::current_exe().unwrap(), &exe).unwrap();
+    let headers_and_folders = headers.iter().filter_map(|file| file.parent()).chain([folder.path()]);
+    for directory in headers_and_folders {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let name = "derived::no_change_fails_after_the_rename_because_the_new_file_is_unreadable";
+    let mut child = std::process::Command::new(exe);
+    child.args(["--exact", name]).env(FOLDER, folder.path()).current_dir("/").uid(writer).gid(group);
+    let output = child.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    for file in headers {
+        let metadata = fs::metadata(file).unwrap();
+        assert_eq!((metadata.uid(), metadata.mode() & 0o777), (writer, 0o060));
     }
 }

@@ -333,4 +333,11 @@ fn a_private_frame_stays_private() {
         remove(&saved);
         remove(&back);
     }
+
+    // The files of the sparse frame are private only because their directory is.
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    Rewrite::new(&path, &sparse).sparse(true).apply().unwrap();
+    fs::set_permissions(&sparse, fs::Permissions::from_mode(0o710)).unwrap();
+    Rewrite::new(&sparse, &back).sparse(false).apply().unwrap();
+    assert_eq!(mode(&back), 0o640);
 }

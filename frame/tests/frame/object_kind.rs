@@ -3,7 +3,10 @@
 use std::fs;
 
 use crate::frames::with_metalayers;
-use b2nd_frame::{FindingCode, Frame, ObjectKind};
+use crate::refused;
+#[cfg(feature = "compress")]
+use b2nd_frame::ArrayUpdate;
+use b2nd_frame::{ErrorKind, FindingCode, Frame, ObjectKind, Rewrite};
 use b2nd_lab::data;
 use serde_json::{Map, Value};
 
@@ -119,4 +122,67 @@ fn an_object_that_does_not_say_a_known_kind_is_an_active_one_all_the_same() {
         assert_eq!(kind(&[("b2nd", b""), ("LazyArray", content)]), ObjectKind::UnknownObject, "{content:?}");
     }
     assert!(ObjectKind::UnknownObject.is_active() && !ObjectKind::UnknownObject.holds_data());
+}
+
+#[test]
+fn items_of_an_object_whose_data_is_elsewhere_are_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let messages = [
+        "c2array.b2nd",
+        "lazy_expression.b2nd",
+        "lazy_function.b2nd",
+        "old_lazy_expression.b2nd",
+        "old_lazy_function.b2nd",
+        "proxy.b2nd",
+        "remote_array.b2nd",
+        "later_object.b2nd",
+    ]
+    .map(|name| {
+        let path = folder.path().join(name);
+        fs::copy(data().join("peers").join(name), &path).unwrap();
+        let before = fs::read(&path).unwrap();
+        let mut frame = Frame::open(&path).unwrap();
+        // A dtype of the same length.
+        let dtype = frame.array().unwrap().unwrap().dtype().unwrap().replace(['f', 'i'], "u");
+
+        let message = refused(ErrorKind::Unsupported, frame.edit().dtype(&dtype).preview());
+        assert_eq!(refused(ErrorKind::Unsupported, frame.edit().dtype(&dtype).apply()), message);
+        for to in [&path, &folder.path().join("copy")] {
+            assert_eq!(
+                refused(ErrorKind::Unsupported, Rewrite::new(&path, to).dtype(&*dtype).apply()),
+                message
+            );
+        }
+        #[cfg(feature = "compress")]
+        {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            let region = vec![0..1; update.meta().shape().len()];
+            let item = vec![1; usize::try_from(frame.header().typesize).unwrap()];
+            assert_eq!(refused(ErrorKind::Unsupported, update.write(&region, &item)), message);
+            let longer: Vec<_> = update.meta().shape().iter().map(|items| items + 1).collect();
+            assert_eq!(refused(ErrorKind::Unsupported, update.resize(&longer)), message);
+            update.flush().unwrap();
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+
+        // What leaves the items as they are is allowed.
+        drop(Rewrite::new(&path, &path).apply().unwrap());
+        #[cfg(feature = "compress")]
+        {
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.set_vlmetalayer("unit", "metre").unwrap();
+            update.flush().unwrap();
+        }
+        message
+    });
+    insta::assert_snapshot!(messages.join("\n"), @r"
+    the data of this C2Array is not here: a reader must fetch from the server that it names
+    the data of this LazyExpr is not here: a reader must evaluate an expression in the file, and open the arrays that it names
+    the data of this LazyUDF is not here: a reader must run a function in the file, and open the arrays that it names
+    the data of this LazyExpr is not here: a reader must evaluate an expression in the file, and open the arrays that it names
+    the data of this LazyUDF is not here: a reader must run a function in the file, and open the arrays that it names
+    the data of this Proxy is a cache, which may lack a part of it: a reader must open the array that it names, or fetch from it
+    the data of this RemoteArray is not here: a reader must fetch from the source that it names
+    the data of this UnknownObject is not here: a reader must support this kind of object
+    ");
 }

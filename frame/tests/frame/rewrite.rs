@@ -880,6 +880,97 @@ fn links_and_permissions_stay() {
     assert_eq!(fs::metadata(folder.path("sparse copy")).unwrap().permissions().mode() & 0o777, 0o750);
 }
 
+/// An access control list of Linux: the permissions of the owner, of user 1234, of the group, of the mask and of others.
+#[cfg(target_os = "linux")]
+fn acl([owner, user, group, mask, others]: [u16; 5]) -> Vec<u8> {
+    let entries = [(1, owner, u32::MAX), (2, user, 1234), (4, group, u32::MAX), (16, mask, u32::MAX)];
+    let entries = entries.into_iter().chain([(32_u16, others, u32::MAX)]);
+    let entry = |(tag, permissions, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec(), entries.flat_map(entry).collect()].concat()
+}
+
+#[cfg(target_os = "linux")]
+fn set_acl(path: &Path, name: &str, acl: &[u8]) -> bool {
+    let file = File::open(path).unwrap();
+    rustix::fs::fsetxattr(file, name, acl, rustix::fs::XattrFlags::empty()).is_ok()
+}
+
+#[cfg(target_os = "linux")]
+fn acl_of(path: &Path) -> Option<Vec<u8>> {
+    let mut acl = vec![0; 1 << 16];
+    let len =
+        rustix::fs::fgetxattr(File::open(path).unwrap(), "system.posix_acl_access", &mut acl[..]).ok()?;
+    acl.truncate(len);
+    Some(acl)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_gets_the_access_control_list_of_the_old_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let path = folder.copy("int32_3x5.b2nd");
+    // User 1234 may read and write the file, but the group may not. The mode has the bits of the mask for the group.
+    let list = acl([6, 6, 0, 6, 0]);
+    if !set_acl(&path, "system.posix_acl_access", &list) {
+        println!("the file system has no access control lists");
+        return;
+    }
+    assert_eq!(mode(&path), 0o660);
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    let copy = folder.path("copy");
+    Rewrite::new(&path, &copy).apply().unwrap();
+    b2nd_frame::Salvage::open(&path).unwrap().apply(folder.path("saved")).unwrap();
+    let mut paths = vec![path.clone(), copy, folder.path("saved")];
+
+    let sparse = folder.path("sparse");
+    Rewrite::new(&path, &sparse).sparse(true).apply().unwrap();
+    Rewrite::new(&sparse, folder.path("sparse copy")).apply().unwrap();
+    for directory in [sparse.clone(), folder.path("sparse copy")] {
+        assert_eq!((mode(&directory), acl_of(&directory)), (0o700, None));
+        paths.extend(fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    #[cfg(feature = "compress")]
+    {
+        let mut update = b2nd_frame::ArrayUpdate::open(&sparse).unwrap();
+        update.write(&[0..1, 0..1], &[1; 4]).unwrap();
+        update.flush().unwrap();
+        paths.retain(|path| path.exists());
+        paths.extend(fs::read_dir(&sparse).unwrap().map(|entry| entry.unwrap().path()));
+        let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+        update.resize(&[0, 5]).unwrap();
+        update.flush().unwrap();
+    }
+    for path in paths {
+        assert_eq!((mode(&path), acl_of(&path)), (0o660, Some(list.clone())), "{}", path.display());
+    }
+}
+
+/// A new file in a directory with a default access control list inherits this list, which may name more users than the
+/// old file allows.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_new_file_does_not_inherit_an_access_control_list_that_the_old_file_does_not_have() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let path = folder.copy("int32_3x5.b2nd");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    if !set_acl(folder.0.path(), "system.posix_acl_default", &acl([7, 7, 7, 7, 0])) {
+        println!("the file system has no access control lists");
+        return;
+    }
+    let copy = folder.path("copy");
+    Rewrite::new(&path, &copy).apply().unwrap();
+    Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
+    for path in [path, copy] {
+        assert_eq!(acl_of(&path), None);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
+
 #[test]
 fn the_lock_beside_a_frame_is_held_meanwhile() {
     let folder = Folder::new();

@@ -588,3 +588,40 @@ fn resize_keeps_the_note_of_an_assumed_order_without_lost_chunks() {
         "the frame was salvaged: no chunk was lost; the order of the chunks was assumed"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn flush_gives_new_chunk_files_the_mode_and_owner_of_the_header_file() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    // The second mode has a bit that the usual umask removes.
+    for mode in [0o600, 0o664] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        let shapes = Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] };
+        let meta = Meta::new(shapes, "<u2").unwrap();
+        let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+        array.write(from_ref(&(0..6)), &bytes(&[1, 2, 3, 4, 5, 6])).unwrap();
+        array.finish().unwrap().persist().unwrap();
+        let files = || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        for file in files() {
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+            // Only root can give a file away.
+            let _ = chown(&file, Some(65534), Some(65534));
+        }
+        let attributes = |path: &Path| {
+            let metadata = fs::metadata(path).unwrap();
+            (metadata.mode() & 0o777, metadata.uid(), metadata.gid())
+        };
+        let expected = attributes(&path.join("chunks.b2frame"));
+
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        update.write(from_ref(&(0..2)), &bytes(&[7, 8])).unwrap();
+        update.flush().unwrap();
+        update.append(0, &bytes(&[9])).unwrap();
+        update.flush().unwrap();
+        assert_eq!(files().count(), 5);
+        for file in files() {
+            assert_eq!(attributes(&file), expected, "{}", file.display());
+        }
+    }
+}
