@@ -39,6 +39,8 @@ pub(super) struct HeaderScan {
     pub(super) unowned: Option<Range<u64>>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
+    /// Why the place of each stored chunk may be wrong.
+    len_doubt: Option<String>,
     /// The numbers of the chunks whose places could be inferred if the order of the file was assumed.
     without_order: BTreeSet<u64>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
@@ -217,6 +219,7 @@ impl HeaderScan {
             wrong_lengths,
             unowned,
             inferred,
+            len_doubt: survey.parts.len_doubt.clone(),
             without_order,
             places,
             first_uncompared: read.first_uncompared,
@@ -262,10 +265,11 @@ impl HeaderScan {
         Some(ChunkPlace::Frame(*offset))
     }
 
-    /// Why an inferred place may be wrong; `None` if the entry of the chunk is used.
-    pub(super) fn doubt_of_place(&self, number: u64) -> Option<&'static str> {
-        self.inferred_place(number)?;
-        self.inferred.as_ref().map(|inferred| inferred.method.doubt())
+    /// Why the place of a stored chunk may be wrong.
+    pub(super) fn doubts_of_place(&self, number: u64) -> impl Iterator<Item = String> {
+        let inferred = self.inferred.as_ref().filter(|inferred| inferred.offsets.contains_key(&number));
+        let inferred = inferred.map(|inferred| inferred.method.doubt().to_owned());
+        self.len_doubt.clone().into_iter().chain(inferred)
     }
 
     /// Whether the place of a chunk could be inferred if the order of the file was assumed.
@@ -348,6 +352,7 @@ mod tests {
             wrong_lengths: BTreeSet::new(),
             unowned: None,
             inferred: None,
+            len_doubt: None,
             without_order: BTreeSet::new(),
             places: Vec::new(),
             first_uncompared: Some(2),

@@ -13,6 +13,8 @@ mod order;
 
 mod header_repair;
 
+mod header_length;
+
 mod survey;
 
 mod chunk_runs;

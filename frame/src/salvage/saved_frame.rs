@@ -400,8 +400,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED_DICTIONARY.into())) {
             add(&mut self.restored, number, 1, why);
         }
-        let doubts: Vec<String> =
-            scan.doubt_of_place(number).map(Into::into).into_iter().chain(doubt).collect();
+        let doubts: Vec<String> = scan.doubts_of_place(number).chain(doubt).collect();
         if !doubts.is_empty() {
             add(&mut notes.unverified, number, 1, doubts.join("; "));
         } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {

@@ -629,10 +629,14 @@ fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
 
 /// An array of four chunks that are compressed with LZ4.
 fn compressed() -> Vec<u8> {
-    let source = Frame::open(data().join("peers/many_blocks.b2nd")).unwrap();
     let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
-    let mut writer =
-        FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+    compressed_into(FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()))
+}
+
+/// The four chunks of `compressed`, in another frame.
+fn compressed_into(builder: FrameBuilder) -> Vec<u8> {
+    let source = Frame::open(data().join("peers/many_blocks.b2nd")).unwrap();
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     let mut chunks = source.chunks().unwrap();
     for number in 0..4 {
         let entry = chunks.get(number % 2).unwrap().unwrap();
@@ -1285,6 +1289,62 @@ fn a_header_that_is_gone_is_given() {
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
     // The header is lost, so its frame length is not known. The report does not list `frame_len` as restored.
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
+}
+
+/// Decompresses each chunk of a frame.
+#[cfg(feature = "decompress")]
+fn chunk_data(frame: &[u8]) -> Vec<Vec<u8>> {
+    let frame = Frame::read_at(frame, 0).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let nchunks = frame.array().unwrap().unwrap().geometry().unwrap().nchunks();
+    let entries: Vec<_> = (0..nchunks).map(|number| chunks.get(number).unwrap().unwrap()).collect();
+    entries.iter().map(|entry| chunks.decompressed(entry).unwrap()).collect()
+}
+
+/// The header and the start of the first chunk are lost, with and without further metalayers, which make the header
+/// longer. Each chunk that is found must be in its own place.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_lost_header_and_first_chunk_move_no_other_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
+    let given =
+        |file: Vec<u8>| of(file).shape(&[4 * 17920]).chunkshape(&[17920]).blockshape(&[256]).dtype("<u2");
+    for (metalayer_len, has_index) in [(0, true), (300, true), (0, false)] {
+        let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+        let builder = if metalayer_len > 0 {
+            builder.metalayer_bytes("mine", &vec![7; metalayer_len])
+        } else {
+            builder
+        };
+        let file = compressed_into(builder);
+        for nlost in 1..3 {
+            let mut damaged = file.clone();
+            damaged[..starts(&file)[nlost - 1] + 20].fill(0);
+            damaged.truncate(if has_index { file.len() } else { index_start(&file) });
+            let to = folder.path().join("new.b2nd");
+            let salvage = if has_index { given(damaged) } else { given(damaged).assume_order() };
+            let (_, report) = salvage.apply(&to).unwrap();
+            let (new, old) = (chunk_data(&fs::read(&to).unwrap()), chunk_data(&file));
+            fs::remove_file(&to).unwrap();
+            assert_eq!(lost(&report), (0..nlost as u64).collect::<Vec<_>>(), "{report:?}");
+            assert!(report.unverified.is_empty(), "{report:?}");
+            assert!(new[nlost..] == old[nlost..], "{metalayer_len}, {has_index}, {nlost}");
+        }
+    }
+}
+
+/// All chunks have the same stored size, which is less than the length of the header. So the entries of the chunk index
+/// also fit a header that is shorter by one chunk.
+#[test]
+fn all_chunks_are_unverified_if_several_lengths_fit_a_lost_header() {
+    let mut file = small();
+    file[..CHUNKS + 20].fill(0);
+    let given = of(file).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("int32");
+    let report = given.preview().unwrap();
+    assert_eq!((lost(&report), report.unverified_count()), (vec![0], 3), "{report:?}");
+    let why = "the header is lost, and by the chunk index it could have 165 or 101 bytes, so this may be another chunk";
+    assert_eq!(report.unverified[0].why, why);
 }
 
 /// Whichever bytes are changed, nothing panics, and no written frame has an error.
