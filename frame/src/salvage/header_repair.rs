@@ -15,7 +15,7 @@ use b2nd_chunk::internals::VERSIONS;
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::{FindingCode, Remedy, Severity};
 use crate::error::Error;
-use crate::finding::{Escaped, Finding};
+use crate::finding::{Escaped, Finding, Place};
 use crate::header::fields::{FRAME_TYPE, Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
@@ -311,6 +311,23 @@ impl Values {
         bytes
     }
 
+    /// Why nothing can be saved from a file of `len` bytes that ends within its header, which begins with `prefix`.
+    fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
+        let stated = self.length(HeaderField::HeaderLen);
+        // A header is not longer than its frame, so a greater length is damaged, and the file may have chunks.
+        let is_right = stated <= self.length(HeaderField::FrameLen).min(MAX_HEADER_LEN as u64);
+        let header_len = (Generation::Present.head_len() as u64).max(if is_right { stated } else { 0 });
+        // In the first few bytes of a header, most of its fixed bytes are missing, and so the header counts as lost.
+        let begins_header = || {
+            fixed(Generation::Present).all(|(at, byte, _)| prefix.get(at).is_none_or(|&found| found == byte))
+        };
+        let is_cut_off = len < header_len && len > 0 && (!self.is_lost || begins_header());
+        is_cut_off.then(|| {
+            let text = format!("nothing could be saved: the file has only {len} bytes of the header, which has at least {header_len}");
+            Error::malformed(Finding::new(FindingCode::Truncated, Place::File).numbers(header_len, len).text(text))
+        })
+    }
+
     /// Why there is no array, if the reason is not a damaged metalayer.
     fn no_array(&self, prefix: &[u8], given: &ArrayEntries) -> Option<Error> {
         if self.is_lost && given.is_empty() {
@@ -433,6 +450,10 @@ impl DamagedHeader {
         let stated = usize::try_from(stated).ok();
         let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
         let mut found = find(&prefix, stated, values.is_lost, notes);
+        let has_more = file.directory().is_some() || found.array.is_some() && (found.end as u64) < file.len;
+        if let Some(error) = values.cut_off(&prefix, file.len).filter(|_| !has_more) {
+            return Err(error);
+        }
         let meta = given.apply(found.array.as_ref());
         let meta = meta.map_err(|error| match &values {
             _ if is_missing => Error::array_unknown(format_args!(
@@ -449,26 +470,22 @@ impl DamagedHeader {
         }
         let dtype = dtype_with_items(&meta)?;
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
-        if let (Some(_), Some(dtype)) = (&given.dtype, &dtype) {
-            check_item_size(dtype, &sizes)?;
-        }
+        check_item_size(given, dtype.as_ref(), &sizes)?;
         let header_lens = found.header_lens(stated);
-        let is_len_lost = header_lens.is_empty();
         let compression = values.compression(&mut notes.restored);
-        let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
         let mut header = Self {
             prefix,
             values,
             dtype,
             compression,
-            layers,
-            is_sparse,
+            layers: found.layers,
+            is_sparse: file.directory().is_some(),
+            is_len_lost: header_lens.is_empty(),
             header_lens,
-            is_len_lost,
             sizes,
-            nchunks,
+            nchunks: geometry.nchunks(),
         };
-        if is_len_lost {
+        if header.is_len_lost {
             header.header_lens = header.likely_lens(file)?;
         }
         Ok(header)
@@ -587,14 +604,17 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
 
 /// Refuses a given dtype with another item size than the first of the `sizes`, which agrees best with the header. Such a
 /// dtype is wrong, and would turn all items into garbage.
-fn check_item_size(dtype: &Dtype, sizes: &[Sizes]) -> Result<(), Error> {
-    let found = dtype.item_size();
-    match sizes.first().map(|sizes| sizes.typesize as usize).filter(|&expected| expected != found) {
-        Some(expected) => Err(Error::invalid_input(format_args!(
-            "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
-        ))),
-        None => Ok(()),
+fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
+    let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {
+        return Ok(());
+    };
+    let (found, expected) = (dtype.item_size(), first.typesize as usize);
+    if found == expected {
+        return Ok(());
     }
+    Err(Error::invalid_input(format_args!(
+        "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
+    )))
 }
 
 fn too_large() -> Error {

@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, restore_codec, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -43,6 +43,10 @@ struct SavedChunk {
 /// The doubt about a chunk whose header was repaired. Even if the chunk can be decompressed with the repaired header,
 /// some bytes of its data may be damaged.
 const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
+
+/// The doubt about a chunk that ends with a zero, if only zeros follow.
+const MAY_BE_CUT: &str =
+    "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
 /// Why a chunk cannot be copied.
 enum ChunkError {
@@ -131,8 +135,12 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if chunk_data::ends_in_zeros(&bytes, &after, at) {
             return Err(it(ENDS_IN_ZEROS.into()).into());
         }
+        // Neither a chunk nor the chunk index begins with zeros, so the bytes after the chunk are lost. The zeros can begin
+        // within the chunk, and not only where a page begins: downloads are written in pieces of any length.
+        let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && after.iter().all(|&byte| byte == 0);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
-        let mut doubt = doubt(&header, &self.scan.rules);
+        let mut doubt =
+            doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
@@ -166,6 +174,11 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
                 let restored = format!("{} in its header was {old}, and is {right}", size.name());
                 headers.push((bytes, restored, DAMAGED_HEADER.into()));
             }
+        }
+        let mut bytes = first.bytes.clone();
+        if let Some([old, right]) = restore_codec(&mut bytes) {
+            let restored = format!("the codec in the flags of its header was {old}, and is {right}");
+            headers.push((bytes, restored, DAMAGED_HEADER.into()));
         }
         headers.extend(self.restored_filter(&first.bytes));
         headers
@@ -243,6 +256,7 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::new(&frame, survey, progress)?;
+    notes.unowned = scan.unowned_finding.take();
     if let Some(inferred) = scan.inferred.as_ref().filter(|inferred| inferred.method == Method::FileOrder) {
         let (found, wrong) = (inferred.all.len() as u64, inferred.offsets.len() as u64);
         notes.assumed_order = Some(AssumedOrder { found, missing: 0, nchunks, wrong_entries: wrong });
