@@ -27,7 +27,7 @@ use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::SALVAGE_NAME;
+use crate::trailer::salvage_note::{self, SALVAGE_NAME};
 use crate::write::frame_plan::Plan;
 use crate::write::frame_writer::FrameWriter;
 
@@ -301,23 +301,21 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Vlmetalayers
+/// Builds the trailer from the kept vlmetalayers and, if there are losses or doubts to note, the note about them. Vlmetalayers
 /// that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns whether the
 /// trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a trailer.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
     let mut note = survey.before.clone();
-    note.add(notes.lost.iter().map(|range| (range.first, range.count)));
+    for (ranges, new) in [(&mut note.lost, &notes.lost), (&mut note.unverified, &notes.unverified)] {
+        salvage_note::add(ranges, new.iter().map(|range| (range.first, range.count)));
+    }
     note.has_assumed_order |= notes.assumed_order.is_some();
     // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
     // in that note stays.
     if !notes.lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
-    let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
-        Some(stored_chunk(&note.write()?)?)
-    } else {
-        None
-    };
+    let note_chunk = if note.is_empty() { None } else { Some(stored_chunk(&note.write()?)?) };
     let is_outdated = |name: &[u8]| notes.may_change_items() && is_derived(name);
     let (outdated, kept): (Vec<_>, Vec<_>) = survey
         .vlmetalayers

@@ -3,6 +3,7 @@
 //! | key | value |
 //! |---|---|
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
+//! | `unverified` | ranges of chunks whose data may be wrong, like `lost`; missing in older frames |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 
@@ -24,6 +25,8 @@ const MAX_NOTE_LEN: usize = 1 << 24;
 pub(crate) struct SalvageNote {
     /// The ranges of lost chunks. Each is a pair: the number of the first chunk, and the count of chunks.
     pub(crate) lost: Vec<(u64, u64)>,
+    /// The ranges of chunks that could not be verified.
+    pub(crate) unverified: Vec<(u64, u64)>,
     pub(crate) fill: String,
     pub(crate) has_assumed_order: bool,
 }
@@ -39,6 +42,7 @@ impl SalvageNote {
         }
         Some(Self {
             lost: map_value(value, "lost")?,
+            unverified: map_value(value, "unverified").unwrap_or_default(),
             fill,
             has_assumed_order: map_value(value, "assumed_order")?,
         })
@@ -55,13 +59,15 @@ impl SalvageNote {
     /// The value of the vlmetalayer; `None` if there are too many ranges.
     pub(crate) fn write(&self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
-        encode::write_map_len(&mut value, 3).ok()?;
-        encode::write_str(&mut value, "lost").ok()?;
-        encode::write_array_len(&mut value, u32::try_from(self.lost.len()).ok()?).ok()?;
-        for &(first, count) in &self.lost {
-            encode::write_array_len(&mut value, 2).ok()?;
-            encode::write_uint(&mut value, first).ok()?;
-            encode::write_uint(&mut value, count).ok()?;
+        encode::write_map_len(&mut value, 4).ok()?;
+        for (key, ranges) in [("lost", &self.lost), ("unverified", &self.unverified)] {
+            encode::write_str(&mut value, key).ok()?;
+            encode::write_array_len(&mut value, u32::try_from(ranges.len()).ok()?).ok()?;
+            for &(first, count) in ranges {
+                encode::write_array_len(&mut value, 2).ok()?;
+                encode::write_uint(&mut value, first).ok()?;
+                encode::write_uint(&mut value, count).ok()?;
+            }
         }
         encode::write_str(&mut value, "fill").ok()?;
         encode::write_str(&mut value, &self.fill).ok()?;
@@ -70,17 +76,20 @@ impl SalvageNote {
         Some(value)
     }
 
-    /// The number of lost chunks.
-    pub(crate) fn count(&self) -> u64 {
-        self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+    /// Whether a frame needs no note.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.unverified.is_empty() && !self.has_assumed_order
     }
+}
 
-    /// Adds ranges of lost chunks, then sorts and merges all ranges. If a salvaged frame is salvaged again, the note
-    /// keeps the former losses too.
-    pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
-        self.lost.extend(ranges);
-        let lost = self.lost.iter().map(|&(first, count)| first..first.saturating_add(count));
-        self.lost =
-            merged(lost.collect()).into_iter().map(|lost| (lost.start, lost.end - lost.start)).collect();
-    }
+/// The number of chunks in the ranges of a note.
+pub(crate) fn count(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+}
+
+/// Adds ranges to those of a note, then sorts and merges all of them. If a salvaged frame is salvaged again, the note keeps
+/// the former ranges too.
+pub(crate) fn add(ranges: &mut Vec<(u64, u64)>, new: impl Iterator<Item = (u64, u64)>) {
+    let all = ranges.drain(..).chain(new).map(|(first, count)| first..first.saturating_add(count));
+    *ranges = merged(all.collect()).into_iter().map(|range| (range.start, range.end - range.start)).collect();
 }

@@ -228,7 +228,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
             assert!(lost.is_empty() || lost == [chunk as u64], "chunk {chunk}, byte {byte}: {report:?}");
             let frame = Frame::read_at(new, 0).unwrap();
             let has_note = frame.trailer().unwrap().vlmetalayer("b2nd_salvage").is_some();
-            assert_eq!(has_note, !lost.is_empty());
+            assert_eq!(has_note, report.lost_count() + report.unverified_count() > 0);
             let mut chunks = frame.chunks().unwrap();
             while let Some(entry) = chunks.next().transpose().unwrap() {
                 let bytes = chunks.compressed(&entry).unwrap();
@@ -292,6 +292,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     #[derive(serde::Deserialize, Debug, PartialEq)]
     struct Note {
         lost: Vec<(u64, u64)>,
+        unverified: Vec<(u64, u64)>,
         fill: String,
         assumed_order: bool,
     }
@@ -304,17 +305,29 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
         let frame = Frame::read_at(file, 0).unwrap();
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
-    assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
+    assert_eq!(
+        note(&again),
+        Note { lost: vec![(3, 1)], unverified: vec![(0, 3)], fill: "zeros".into(), assumed_order: false }
+    );
     // Damages chunk 1 of the new frame. The new header is as long as the old one, so the chunks have the same offsets.
     again[CHUNKS + CHUNK + 2] = 0;
     let (last, report) = saved(&again, folder.path()).unwrap();
     assert_eq!(report.lost_count(), 1);
-    assert_eq!(note(&last), Note { lost: vec![(1, 1), (3, 1)], fill: "zeros".into(), assumed_order: false });
+    assert_eq!(
+        note(&last),
+        Note {
+            lost: vec![(1, 1), (3, 1)],
+            unverified: vec![(0, 4)],
+            fill: "zeros".into(),
+            assumed_order: false
+        }
+    );
     let path = folder.path().join("last.b2nd");
     fs::write(&path, last).unwrap();
     let findings = check(&path).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::Salvaged]);
-    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now";
+    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now; 4 chunks could not be \
+                   verified, from chunk 0 on, so their items may be wrong";
     assert_eq!(findings[0].message(), message);
 }
 
@@ -360,7 +373,9 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let path = folder.path().join("compressed.b2nd");
     fs::write(&path, &compressed).unwrap();
     let findings = check(&path).unwrap().findings;
-    assert_eq!(findings[0].message(), "the frame was salvaged: chunk 3 was lost, and is zeros now");
+    let message = "the frame was salvaged: chunk 3 was lost, and is zeros now; 3 chunks could not be verified, from chunk 0 \
+                   on, so their items may be wrong";
+    assert_eq!(findings[0].message(), message);
     let (new, report) = saved(&compressed, folder.path()).unwrap();
     assert_eq!((note(&new), report.lost_metalayers.len()), (before, 0));
 
