@@ -282,11 +282,12 @@ codes! {
         "A writer was killed or is still at work, or bytes were damaged."
         "Salvage the file: the data and all vlmetalayers that can be read are saved."
     Salvaged "salvaged" Warning Frame -
-        "The frame was salvaged from a damaged one, and its vlmetalayer b2nd_salvage lists chunks that were lost: \
-         their items are zero or NaN. If the chunk index was lost, the chunks are in the order of the damaged file, \
-         which may be wrong."
+        "The frame was salvaged from a damaged one. Its vlmetalayer b2nd_salvage lists chunks that were lost, whose items \
+         are zero or NaN, and chunks that could not be verified. If the chunk index was lost, the chunks are in the order \
+         of the damaged file, which may be wrong."
         "The original frame was damaged."
-        "Do not use the items of the lost chunks. If the order was assumed, check that the items are plausible."
+        "Do not use the items of the lost chunks. If chunks could not be verified, or the order was assumed, check that \
+         the items are plausible."
     VlmetalayerChunk "vlmetalayer-chunk" Error Frame Salvage
         "The bytes of a vlmetalayer are not a valid Blosc2 chunk. A check of the data also reports a chunk that cannot be \
          decompressed. C-Blosc2 cannot read the value."

@@ -37,7 +37,7 @@ use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::renumber_lost;
+use crate::trailer::salvage_note::renumber;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::destination::Destination;
 use crate::write::file_attributes::FileAttributes;
@@ -332,7 +332,7 @@ impl ArrayUpdate {
         };
         let unless_replaced = |number: &u64| !geometry.chunk(*number).is_some_and(is_in_region);
         let new_number = |number| Some(number).filter(unless_replaced);
-        renumber_lost(&mut self.vlmetalayers, geometry.nchunks(), new_number)?;
+        renumber(&mut self.vlmetalayers, geometry.nchunks(), new_number)?;
         for part in parts.filter(|_| has_room) {
             if let Some(chunk) = self.pending.open_mut(part.number()) {
                 gather(&part, chunk)?;
@@ -422,7 +422,7 @@ impl ArrayUpdate {
         let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
         origins.try_reserve_exact(count).map_err(Error::too_large)?;
         origins.resize(count, NEW);
-        renumber_lost(&mut self.vlmetalayers, before.nchunks(), |number| {
+        renumber(&mut self.vlmetalayers, before.nchunks(), |number| {
             let at = kept.binary_search_by_key(&number, |&(old, _)| old).ok()?;
             kept.get(at).map(|&(_, new)| new)
         })?;

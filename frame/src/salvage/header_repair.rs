@@ -413,6 +413,9 @@ pub(super) struct DamagedHeader {
     pub(super) is_sparse: bool,
     /// The possible lengths of the header. The most likely length comes first.
     pub(super) header_lens: Vec<u64>,
+    /// Whether neither the header nor its metalayers show how long it is. Then other lengths than `header_lens` are
+    /// possible too.
+    pub(super) is_len_lost: bool,
     /// The [`Sizes`] of the array for each possible type size. The most likely type size comes first.
     pub(super) sizes: Vec<Sizes>,
     /// The number of chunks. It does not depend on the type size.
@@ -463,27 +466,43 @@ impl DamagedHeader {
         })?;
         if found.array.as_ref() != Some(&meta) {
             notes.restored.push(Restored::Array(given.to_string()));
-            let bytes = to_vec(&meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-            found.layers.retain(|(name, _)| !is_array_name(name));
-            found.layers.insert(0, (ARRAY_NAME.into(), bytes));
+            found.replace_array(&meta)?;
         }
         let dtype = dtype_with_items(&meta)?;
         let sizes = possible_sizes(&meta, dtype.as_ref(), &values)?;
-        if let (Some(_), Some(dtype), Some(first)) = (&given.dtype, &dtype, sizes.first()) {
-            let (found, expected) = (dtype.item_size(), first.typesize as usize);
-            // The first of the `sizes` has the item size that agrees best with the header. If the items of the given
-            // dtype have another size, the dtype is wrong, and would turn all items into garbage.
-            if found != expected {
-                return Err(Error::invalid_input(format_args!(
-                    "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
-                )));
-            }
-        }
-        let found_len = (found.end > 0).then_some(found.end);
-        let header_lens = header_lens(file, [stated, found_len], &sizes)?;
+        check_item_size(given, dtype.as_ref(), &sizes)?;
+        let header_lens = found.header_lens(stated);
         let compression = values.compression(&mut notes.restored);
-        let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
-        Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
+        let mut header = Self {
+            prefix,
+            values,
+            dtype,
+            compression,
+            layers: found.layers,
+            is_sparse: file.directory().is_some(),
+            is_len_lost: header_lens.is_empty(),
+            header_lens,
+            sizes,
+            nchunks: geometry.nchunks(),
+        };
+        if header.is_len_lost {
+            header.header_lens = header.likely_lens(file)?;
+        }
+        Ok(header)
+    }
+
+    /// The likely lengths of a header whose length is lost: first the length with the known metalayers only, and then
+    /// the offset of the first undamaged chunk. The header ends there if it had more metalayers, unless the first chunk
+    /// is damaged too.
+    fn likely_lens<R: ReadAt>(&self, file: &mut DamagedFile<'_, R>) -> Result<Vec<u64>, Error> {
+        let mut lens = Vec::new();
+        for sizes in &self.sizes {
+            let (builder, section) = self.build(sizes)?;
+            let first = file.search(TYPESIZE, &signature(sizes))?;
+            lens.push((builder.len() + section.len()) as u64);
+            lens.extend(first.map(|first| first - TYPESIZE));
+        }
+        Ok(lens)
     }
 
     /// The frame type, if it was wrong, and the faults of the header that are neither a wrong size nor a part that is in
@@ -567,24 +586,6 @@ impl DamagedHeader {
     }
 }
 
-/// The possible lengths of the header, from those that are `known`. The most likely length comes first.
-fn header_lens<R: ReadAt>(
-    file: &mut DamagedFile<'_, R>,
-    known: [Option<usize>; 2],
-    sizes: &[Sizes],
-) -> Result<Vec<u64>, Error> {
-    let mut lens: Vec<u64> = known.into_iter().flatten().map(|len| len as u64).collect();
-    lens.dedup();
-    if lens.is_empty() {
-        // The length of the header is not known. But the header ends where the first chunk begins, so the first chunk is
-        // searched for.
-        for sizes in sizes {
-            lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
-        }
-    }
-    Ok(lens)
-}
-
 /// Parses the dtype of an array; `None` if the layout stores no dtype. An unknown dtype is an error, and so is a dtype
 /// with Python objects.
 fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
@@ -601,6 +602,21 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     Ok(dtype)
 }
 
+/// Refuses a given dtype with another item size than the first of the `sizes`, which agrees best with the header. Such a
+/// dtype is wrong, and would turn all items into garbage.
+fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
+    let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {
+        return Ok(());
+    };
+    let (found, expected) = (dtype.item_size(), first.typesize as usize);
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::invalid_input(format_args!(
+        "dtype {dtype} has items of {found} bytes, but by its header the array has items of {expected}"
+    )))
+}
+
 fn too_large() -> Error {
     Error::too_large("the metalayers are too long for a header")
 }
@@ -612,6 +628,24 @@ struct FoundMetalayers {
     layers: Vec<(Vec<u8>, Vec<u8>)>,
     /// The offset where the last metalayer ends; 0 if none was found.
     end: usize,
+}
+
+impl FoundMetalayers {
+    /// Replaces the array's metalayer.
+    fn replace_array(&mut self, meta: &Meta) -> Result<(), Error> {
+        let bytes = to_vec(meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
+        self.layers.retain(|(name, _)| !is_array_name(name));
+        self.layers.insert(0, (ARRAY_NAME.into(), bytes));
+        Ok(())
+    }
+
+    /// The known lengths of the header: the `stated` length, and the length that the metalayers have.
+    fn header_lens(&self, stated: Option<usize>) -> Vec<u64> {
+        let found = (self.end > 0).then_some(self.end);
+        let mut lens: Vec<u64> = [stated, found].into_iter().flatten().map(|len| len as u64).collect();
+        lens.dedup();
+        lens
+    }
 }
 
 fn is_array_name(name: &[u8]) -> bool {

@@ -46,6 +46,8 @@ pub(super) struct HeaderScan {
     pub(super) inferred: Option<InferredPlaces>,
     /// The places that are inferred only if the order of the file is assumed, which it is not.
     without_order: Option<InferredPlaces>,
+    /// Why the place of each stored chunk may be wrong.
+    len_doubt: Option<String>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
@@ -227,6 +229,7 @@ impl HeaderScan {
             unowned,
             unowned_finding,
             inferred,
+            len_doubt: survey.parts.len_doubt.clone(),
             without_order,
             places,
             first_uncompared: read.first_uncompared,
@@ -272,10 +275,11 @@ impl HeaderScan {
         Some(ChunkPlace::Frame(*offset))
     }
 
-    /// Why an inferred place may be wrong; `None` if the entry of the chunk is used.
-    pub(super) fn doubt_of_place(&self, number: u64) -> Option<&'static str> {
-        self.inferred_place(number)?;
-        self.inferred.as_ref().map(|inferred| inferred.method.doubt())
+    /// Why the place of a stored chunk may be wrong.
+    pub(super) fn doubts_of_place(&self, number: u64) -> impl Iterator<Item = String> {
+        let inferred = self.inferred.as_ref().filter(|inferred| inferred.offsets.contains_key(&number));
+        let inferred = inferred.map(|inferred| inferred.method.doubt().to_owned());
+        self.len_doubt.clone().into_iter().chain(inferred)
     }
 
     /// Whether the place of a chunk could be inferred if the order of the file was assumed.
@@ -378,6 +382,7 @@ mod tests {
             unowned_finding: None,
             inferred: None,
             without_order: None,
+            len_doubt: None,
             places: Vec::new(),
             first_uncompared: Some(2),
             left,

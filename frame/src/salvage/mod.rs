@@ -42,6 +42,8 @@ mod order;
 
 mod header_repair;
 
+mod header_length;
+
 mod survey;
 
 mod chunk_runs;

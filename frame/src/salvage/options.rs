@@ -41,7 +41,7 @@ use crate::write::output::Output;
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
 /// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
 ///
-/// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
+/// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
 /// `ArrayUpdate` keeps the list up to date; other programs do not.
 ///

@@ -44,6 +44,16 @@ struct Hole {
 }
 
 impl Order {
+    /// Whether the byte at an offset belongs to no chunk that was found. The offset of a damaged chunk can be there.
+    pub(super) fn is_between_chunks(&self, at: u64) -> bool {
+        let next = self.found.partition_point(|&start| start <= at);
+        let Some(&start) = self.found.get(next) else { return at >= self.end };
+        let hole = self.holes.binary_search_by_key(&next, |hole| hole.before);
+        // A hole ends where the next chunk that was found begins.
+        next == 0
+            || hole.ok().and_then(|hole| self.holes.get(hole)).is_some_and(|hole| start - at <= hole.len)
+    }
+
     /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
     /// where the last chunk ends according to the header. If the last chunk that was found ends at `end` too, no chunk
     /// is missing after it.

@@ -26,7 +26,7 @@ use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::SALVAGE_NAME;
+use crate::trailer::salvage_note::{self, SALVAGE_NAME};
 use crate::write::frame_plan::Plan;
 use crate::write::frame_writer::FrameWriter;
 
@@ -42,6 +42,10 @@ struct SavedChunk {
 /// The doubt about a chunk whose header was repaired. Even if the chunk can be decompressed with the repaired header,
 /// some bytes of its data may be damaged.
 const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
+
+/// The doubt about a chunk that ends with a zero, if only zeros follow.
+const MAY_BE_CUT: &str =
+    "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
 /// Why a chunk cannot be copied.
 enum ChunkError {
@@ -130,8 +134,12 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if chunk_data::ends_in_zeros(&bytes, &after, at) {
             return Err(it(ENDS_IN_ZEROS.into()).into());
         }
+        // Neither a chunk nor the chunk index begins with zeros, so the bytes after the chunk are lost. The zeros can begin
+        // within the chunk, and not only where a page begins: downloads are written in pieces of any length.
+        let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && after.iter().all(|&byte| byte == 0);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
-        let mut doubt = doubt(&header, &self.scan.rules);
+        let mut doubt =
+            doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
@@ -290,12 +298,14 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Vlmetalayers
-/// that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns whether the
-/// trailer has vlmetalayers.
+/// Builds the trailer from the kept vlmetalayers and, if there are losses or doubts to note, the note about them.
+/// Vlmetalayers that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns
+/// whether the trailer has vlmetalayers.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
-    note.add(notes.lost.iter().map(|range| (range.first, range.count)));
+    for (ranges, new) in [(&mut note.lost, &notes.lost), (&mut note.unverified, &notes.unverified)] {
+        salvage_note::add(ranges, new.iter().map(|range| (range.first, range.count)));
+    }
     note.has_assumed_order |= notes.assumed_order.is_some();
     // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
     // in that note stays.
@@ -402,8 +412,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
         for why in restored.into_iter().chain(is_cleared.then(|| CLEARED_DICTIONARY.into())) {
             add(&mut self.restored, number, 1, why);
         }
-        let doubts: Vec<String> =
-            scan.doubt_of_place(number).map(Into::into).into_iter().chain(doubt).collect();
+        let doubts: Vec<String> = scan.doubts_of_place(number).chain(doubt).collect();
         if !doubts.is_empty() {
             add(&mut notes.unverified, number, 1, doubts.join("; "));
         } else if ChunkHeader::parse(&bytes).is_none_or(|header| !header.has_table()) {

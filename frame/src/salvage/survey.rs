@@ -20,6 +20,7 @@ use crate::progress::Progress;
 use crate::read::blocks::CHUNK_START_LEN;
 use crate::salvage::chunk_header::with_restored_sizes;
 use crate::salvage::damaged_file::{DamagedFile, Search};
+use crate::salvage::header_length::{self, InferredLength};
 use crate::salvage::header_repair::{
     ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
 };
@@ -47,6 +48,15 @@ pub(super) struct FrameParts {
     pub(super) sizes: Sizes,
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Range<u64>>,
+    /// Why `header_len` may be wrong. With another length, entries of the chunk index lead to other chunks.
+    pub(super) len_doubt: Option<String>,
+}
+
+/// A possible place of the chunk index.
+struct IndexPlace {
+    start: u64,
+    header_len: u64,
+    len_doubt: Option<String>,
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
@@ -62,20 +72,16 @@ fn find_parts<R: ReadAt>(
     // The first place to try is the place according to the header, which is nearly always right. Then come the places
     // in the file where the bytes look like an index of the right length, from the last place to the first.
     for is_stated in [true, false] {
-        let places: Vec<(u64, u64)> = if is_stated {
+        let places = if is_stated {
             let start = |len: u64| if header.is_sparse { len } else { len.saturating_add(cbytes) };
-            header.header_lens.iter().map(|&len| (len, start(len))).collect()
+            let lens = header.header_lens.iter().filter(|_| !header.is_len_lost);
+            lens.map(|&header_len| IndexPlace { start: start(header_len), header_len, len_doubt: None })
+                .collect()
         } else {
-            let found = places(file, header.nchunks)?.into_iter().rev();
-            let header_lens = |start: u64| match header.header_lens.as_slice() {
-                _ if header.is_sparse => vec![start],
-                [] => vec![start.saturating_sub(cbytes)],
-                header_lens => header_lens.to_vec(),
-            };
-            let found = found.flat_map(|start| header_lens(start).into_iter().map(move |len| (len, start)));
-            not_replaced(file, header, found.collect())?
+            let found = searched_places(file, header)?;
+            not_replaced(file, header, found)?
         };
-        for (header_len, start) in places {
+        for IndexPlace { start, header_len, len_doubt } in places {
             for &sizes in &header.sizes {
                 if header_len > start || start >= file.len {
                     continue;
@@ -91,7 +97,8 @@ fn find_parts<R: ReadAt>(
                 if !is_possible {
                     continue;
                 }
-                let parts = FrameParts { header_len, sizes, index: Some(start..end) };
+                let len_doubt = len_doubt.clone();
+                let parts = FrameParts { header_len, sizes, index: Some(start..end), len_doubt };
                 // The data of a chunk can look like an index, but no trailer follows such data. So a trailer must
                 // follow an index. There is one exception: the trailer may be missing if the index is where the header
                 // says, and no entry is wrong.
@@ -110,20 +117,51 @@ fn find_parts<R: ReadAt>(
     Ok(best.map(|(_, parts)| parts))
 }
 
-/// The possible places of an index, without those that a commit has replaced. Each place has the length of the header and
-/// the offset of the index.
+/// The places in the file where the bytes look like a chunk index of the right length, from the last to the first.
+fn searched_places<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    header: &DamagedHeader,
+) -> Result<Vec<IndexPlace>, Error> {
+    let starts = places(file, header.nchunks)?.into_iter().rev();
+    if header.is_sparse {
+        return Ok(starts.map(|start| IndexPlace { start, header_len: start, len_doubt: None }).collect());
+    }
+    if !header.is_len_lost {
+        let of_start = |start| {
+            let place = move |&header_len| IndexPlace { start, header_len, len_doubt: None };
+            header.header_lens.iter().map(place)
+        };
+        return Ok(starts.flat_map(of_start).collect());
+    }
+    let (starts, mut found) = (starts.collect::<Vec<_>>(), Vec::new());
+    for sizes in &header.sizes {
+        let order =
+            in_order_from(file, header, header.header_lens.first().copied().unwrap_or_default(), sizes)?;
+        for &start in &starts {
+            let inferred = header_length::infer(file, header, sizes, start, &order)?;
+            found.extend(inferred.map(|InferredLength { header_len, doubt }| IndexPlace {
+                start,
+                header_len,
+                len_doubt: doubt,
+            }));
+        }
+    }
+    Ok(found)
+}
+
+/// The possible places of an index, without those that a commit has replaced.
 fn not_replaced<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
-    mut places: Vec<(u64, u64)>,
-) -> Result<Vec<(u64, u64)>, Error> {
+    mut places: Vec<IndexPlace>,
+) -> Result<Vec<IndexPlace>, Error> {
     // A commit that was killed has a record after the frame.
     let frame_len = header.values.length(HeaderField::FrameLen);
     let end = if header.values.is_lost { file.len } else { frame_len };
-    let header_lens: BTreeSet<u64> = places.iter().map(|&(len, _)| len).collect();
+    let header_lens: BTreeSet<u64> = places.iter().map(|place| place.header_len).collect();
     for header_len in header_lens {
         let holes = recorded_holes::find(file, header_len, end)?;
-        places.retain(|&(len, start)| len != header_len || end_of_hole(&holes, start).is_none());
+        places.retain(|place| place.header_len != header_len || end_of_hole(&holes, place.start).is_none());
     }
     Ok(places)
 }
@@ -405,7 +443,7 @@ impl Survey {
         }
         let faults = header.faults(parts.header_len, &notes.restored);
         notes.restored.extend(faults);
-        let FrameParts { header_len, ref sizes, ref index } = parts;
+        let FrameParts { header_len, ref sizes, ref index, .. } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
         // If the header is lost, the frame is assumed to be the whole file.
@@ -441,7 +479,7 @@ impl Survey {
         &self,
         file: &'s mut DamagedFile<'p, R>,
     ) -> Result<(Frame<&'s R>, &'s mut Progress<'p>), Error> {
-        let FrameParts { header_len, ref sizes, ref index } = self.parts;
+        let FrameParts { header_len, ref sizes, ref index, .. } = self.parts;
         let end = index.as_ref().map_or(file.len, |index| index.start);
         let mut head = self.header.head(sizes, header_len, end, file.len)?;
         if index.is_none() {
@@ -466,13 +504,15 @@ fn place<R: ReadAt>(
     if let Some(&sizes) = header.sizes.first().filter(|_| nchunks == 0) {
         let header_len = header.header_lens.first().copied().unwrap_or_default();
         // In a frame without chunks, the trailer follows the header. If a chunk follows instead, the shape is wrong.
-        if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
-            let why = contradiction.map_or_else(String::new, |why| format!("; {why}"));
-            return Err(Error::array_unknown(format_args!(
-                "the shape has no items, so there are no chunks, but a chunk begins at byte {header_len}{why}"
-            )));
+        for &header_len in header.header_lens.iter().filter(|&&len| len == header_len || header.is_len_lost) {
+            if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
+                let why = contradiction.map_or_else(String::new, |why| format!("; {why}"));
+                return Err(Error::array_unknown(format_args!(
+                    "the shape has no items, so there are no chunks, but a chunk begins at byte {header_len}{why}"
+                )));
+            }
         }
-        return Ok((FrameParts { header_len, sizes, index: None }, None));
+        return Ok((FrameParts { header_len, sizes, index: None, len_doubt: None }, None));
     }
     if let Some(parts) = find_parts(file, header, true)? {
         return Ok((parts, None));
@@ -523,18 +563,28 @@ fn in_order<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
 ) -> Result<(FrameParts, Order), Error> {
-    let header_lens = if header.header_lens.is_empty() { &[0][..] } else { &header.header_lens };
     let mut best: Option<(FrameParts, Order)> = None;
-    let tries = header_lens.iter().flat_map(|&len| header.sizes.iter().map(move |&sizes| (len, sizes)));
+    let tries =
+        header.header_lens.iter().flat_map(|&len| header.sizes.iter().map(move |&sizes| (len, sizes)));
     for (header_len, sizes) in tries {
-        let head = header.head(&sizes, header_len, file.len, file.len)?;
-        let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
-        let order = order::find(file, header_len, &sizes, &rules)?;
+        let order = in_order_from(file, header, header_len, &sizes)?;
         if best.as_ref().is_none_or(|(_, most)| order.found.len() > most.found.len()) {
-            best = Some((FrameParts { header_len, sizes, index: None }, order));
+            best = Some((FrameParts { header_len, sizes, index: None, len_doubt: None }, order));
         }
     }
     best.ok_or_else(|| Error::array_unknown("the size of an item is not known"))
+}
+
+/// Finds the chunks after a header of `header_len` bytes, in the order of the file.
+fn in_order_from<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    header: &DamagedHeader,
+    header_len: u64,
+    sizes: &Sizes,
+) -> Result<Order, Error> {
+    let head = header.head(sizes, header_len, file.len, file.len)?;
+    let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
+    order::find(file, header_len, sizes, &rules)
 }
 
 /// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.
@@ -575,7 +625,7 @@ fn differences(header: &DamagedHeader, parts: &FrameParts) -> Vec<Restored> {
     if header.values.is_lost {
         return Vec::new();
     }
-    let FrameParts { header_len, ref sizes, ref index } = *parts;
+    let FrameParts { header_len, ref sizes, ref index, .. } = *parts;
     let mut right = vec![(HeaderField::HeaderLen, i128::from(header_len))];
     if let Some(index) = index.as_ref().filter(|_| !header.is_sparse) {
         right.push((HeaderField::Cbytes, index.start.saturating_sub(header_len).into()));

@@ -3,10 +3,11 @@
 //! | key | value |
 //! |---|---|
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
+//! | `unverified` | ranges of chunks whose data may be wrong, like `lost`; missing in older frames |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 //!
-//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber_lost`). `Edit` and
+//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber`). `Edit` and
 //! `Rewrite` need not: they refuse a shape that would give chunks other numbers.
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
@@ -29,6 +30,8 @@ const MAX_NOTE_LEN: usize = 1 << 24;
 pub(crate) struct SalvageNote {
     /// The ranges of lost chunks. Each is a pair: the number of the first chunk, and the count of chunks.
     pub(crate) lost: Vec<(u64, u64)>,
+    /// The ranges of chunks that could not be verified.
+    pub(crate) unverified: Vec<(u64, u64)>,
     pub(crate) fill: String,
     pub(crate) has_assumed_order: bool,
 }
@@ -44,6 +47,7 @@ impl SalvageNote {
         }
         Some(Self {
             lost: map_value(value, "lost")?,
+            unverified: map_value(value, "unverified").unwrap_or_default(),
             fill,
             has_assumed_order: map_value(value, "assumed_order")?,
         })
@@ -59,25 +63,27 @@ impl SalvageNote {
 
     /// The chunk of the vlmetalayer; `None` if there is nothing to note.
     pub(crate) fn to_chunk(&self) -> Result<Option<Vec<u8>>, Error> {
-        if self.lost.is_empty() && !self.has_assumed_order {
+        if self.is_empty() {
             return Ok(None);
         }
         let chunk = self.write().and_then(|value| stored_chunk(&value));
-        chunk
-            .map(Some)
-            .ok_or_else(|| Error::too_large("the list of lost chunks is too long for a vlmetalayer"))
+        chunk.map(Some).ok_or_else(|| {
+            Error::too_large("the lists of lost and unverified chunks are too long for a vlmetalayer")
+        })
     }
 
     /// The value of the vlmetalayer; `None` if there are too many ranges.
     fn write(&self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
-        encode::write_map_len(&mut value, 3).ok()?;
-        encode::write_str(&mut value, "lost").ok()?;
-        encode::write_array_len(&mut value, u32::try_from(self.lost.len()).ok()?).ok()?;
-        for &(first, count) in &self.lost {
-            encode::write_array_len(&mut value, 2).ok()?;
-            encode::write_uint(&mut value, first).ok()?;
-            encode::write_uint(&mut value, count).ok()?;
+        encode::write_map_len(&mut value, 4).ok()?;
+        for (key, ranges) in [("lost", &self.lost), ("unverified", &self.unverified)] {
+            encode::write_str(&mut value, key).ok()?;
+            encode::write_array_len(&mut value, u32::try_from(ranges.len()).ok()?).ok()?;
+            for &(first, count) in ranges {
+                encode::write_array_len(&mut value, 2).ok()?;
+                encode::write_uint(&mut value, first).ok()?;
+                encode::write_uint(&mut value, count).ok()?;
+            }
         }
         encode::write_str(&mut value, "fill").ok()?;
         encode::write_str(&mut value, &self.fill).ok()?;
@@ -86,26 +92,29 @@ impl SalvageNote {
         Some(value)
     }
 
-    /// The number of lost chunks.
-    pub(crate) fn count(&self) -> u64 {
-        self.lost.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
-    }
-
-    /// Adds ranges of lost chunks, then sorts and merges all ranges. If a salvaged frame is salvaged again, the note
-    /// keeps the former losses too.
-    pub(crate) fn add(&mut self, ranges: impl Iterator<Item = (u64, u64)>) {
-        self.lost.extend(ranges);
-        let lost = self.lost.iter().map(|&(first, count)| first..first.saturating_add(count));
-        self.lost =
-            merged(lost.collect()).into_iter().map(|lost| (lost.start, lost.end - lost.start)).collect();
+    /// Whether a frame needs no note.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lost.is_empty() && self.unverified.is_empty() && !self.has_assumed_order
     }
 }
 
+/// The number of chunks in the ranges of a note.
+pub(crate) fn count(ranges: &[(u64, u64)]) -> u64 {
+    ranges.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
+}
+
+/// Adds ranges to those of a note, then sorts and merges all of them. If a salvaged frame is salvaged again, the note keeps
+/// the former ranges too.
+pub(crate) fn add(ranges: &mut Vec<(u64, u64)>, new: impl Iterator<Item = (u64, u64)>) {
+    let all = ranges.drain(..).chain(new).map(|(first, count)| first..first.saturating_add(count));
+    *ranges = merged(all.collect()).into_iter().map(|range| (range.start, range.end - range.start)).collect();
+}
+
 /// Updates the note in the vlmetalayers of an array of `nchunks` chunks, because the array changes. `new` returns the
-/// new number of a lost chunk; `None` if the chunk is removed, or all its items are replaced. A note that has nothing
-/// left to note is removed. A note that cannot be read stays as it is.
+/// new number of a lost or unverified chunk; `None` if the chunk is removed, or all its items are replaced. A note that
+/// has nothing left to note is removed. A note that cannot be read stays as it is.
 #[cfg(feature = "compress")]
-pub(crate) fn renumber_lost(
+pub(crate) fn renumber(
     layers: &mut Vec<(Vec<u8>, Vec<u8>)>,
     nchunks: u64,
     new: impl Fn(u64) -> Option<u64>,
@@ -113,12 +122,17 @@ pub(crate) fn renumber_lost(
     let Some(at) = layers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes()) else { return Ok(()) };
     let Some((_, chunk)) = layers.get_mut(at) else { return Ok(()) };
     let Some(mut note) = SalvageNote::of_chunk(chunk) else { return Ok(()) };
-    // The ranges of a hostile note can overlap, and can be longer than the array.
-    note.add([].into_iter());
-    let before = core::mem::take(&mut note.lost);
-    let numbers = before.iter().flat_map(|&(first, count)| first..first.saturating_add(count).min(nchunks));
-    note.add(numbers.filter_map(new).map(|number| (number, 1)));
-    if note.lost == before {
+    let mut is_changed = false;
+    for ranges in [&mut note.lost, &mut note.unverified] {
+        // The ranges of a hostile note can overlap, and can be longer than the array.
+        add(ranges, [].into_iter());
+        let before = core::mem::take(ranges);
+        let numbers =
+            before.iter().flat_map(|&(first, count)| first..first.saturating_add(count).min(nchunks));
+        add(ranges, numbers.filter_map(&new).map(|number| (number, 1)));
+        is_changed |= *ranges != before;
+    }
+    if !is_changed {
         return Ok(());
     }
     match note.to_chunk()? {

@@ -13,7 +13,7 @@ use crate::header::section::map_value;
 use crate::messagepack::value_rules::check_value;
 use crate::trailer::embed_list::{EMBED_LIST_NAME, EmbedPlace};
 use crate::trailer::frame_trailer::{MAX_KEYS_LEN, Trailer, Vlmetalayer};
-use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
+use crate::trailer::salvage_note::{self, SALVAGE_NAME, SalvageNote};
 
 /// The faults and oddities of a trailer.
 pub(crate) fn check(header: &Header, trailer: &Trailer) -> Vec<Finding> {
@@ -145,12 +145,22 @@ fn salvaged(layer: &Vlmetalayer) -> Finding {
         [] => "no chunk was lost".into(),
         [(first, _), ..] => {
             let fill = Escaped(&note.fill);
-            match note.count() {
+            match salvage_note::count(&note.lost) {
                 1 => format!("chunk {first} was lost, and is {fill} now"),
                 count => format!("{count} chunks were lost, from chunk {first} on, and are {fill} now"),
             }
         }
     };
+    let unverified = match note.unverified.as_slice() {
+        [] => String::new(),
+        [(first, 1)] => format!("; chunk {first} could not be verified, so its items may be wrong"),
+        ranges @ [(first, _), ..] => {
+            let count = salvage_note::count(ranges);
+            format!(
+                "; {count} chunks could not be verified, from chunk {first} on, so their items may be wrong"
+            )
+        }
+    };
     let order = if note.has_assumed_order { "; the order of the chunks was assumed" } else { "" };
-    finding.text(format!("the frame was salvaged: {lost}{order}"))
+    finding.text(format!("the frame was salvaged: {lost}{unverified}{order}"))
 }

@@ -240,3 +240,23 @@ fn a_page_is_counted_in_the_chunk_file_of_a_sparse_frame() {
          probably lost"
     );
 }
+
+/// A download that was preallocated and not finished ends in zeros, which can begin anywhere.
+#[test]
+fn salvage_verifies_no_chunk_that_ends_in_zeros_from_any_byte_on() {
+    let items = words(&mut Rng::with_seed(7), 60_000);
+    let mut nsaved = 0;
+    for codec in [Codec::ZSTD, Codec::LZ4, Codec::BLOSCLZ, Codec::ZLIB] {
+        let file = array(&items, 30_000, 10_000, codec, 5);
+        let end = crate::index_start(&file);
+        for len in (1..400).filter(|len| file[end - len] != 0) {
+            let mut damaged = file.clone();
+            damaged[end - len..].fill(0);
+            let report = salvaged(&damaged).unwrap();
+            let lost = report.lost.iter().chain(&report.unverified).map(|chunks| chunks.first);
+            assert_eq!(lost.collect::<Vec<_>>(), [1], "{codec:?}, {len}: {report:?}");
+            nsaved += report.unverified_count();
+        }
+    }
+    assert!(nsaved > 0);
+}

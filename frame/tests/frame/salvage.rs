@@ -228,7 +228,7 @@ fn a_damaged_chunk_is_lost_and_every_other_is_saved() {
             assert!(lost.is_empty() || lost == [chunk as u64], "chunk {chunk}, byte {byte}: {report:?}");
             let frame = Frame::read_at(new, 0).unwrap();
             let has_note = frame.trailer().unwrap().vlmetalayer("b2nd_salvage").is_some();
-            assert_eq!(has_note, !lost.is_empty());
+            assert_eq!(has_note, report.lost_count() + report.unverified_count() > 0);
             let mut chunks = frame.chunks().unwrap();
             while let Some(entry) = chunks.next().transpose().unwrap() {
                 let bytes = chunks.compressed(&entry).unwrap();
@@ -292,6 +292,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     #[derive(serde::Deserialize, Debug, PartialEq)]
     struct Note {
         lost: Vec<(u64, u64)>,
+        unverified: Vec<(u64, u64)>,
         fill: String,
         assumed_order: bool,
     }
@@ -304,17 +305,29 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
         let frame = Frame::read_at(file, 0).unwrap();
         frame.trailer().unwrap().vlmetalayer("b2nd_salvage").unwrap().decode().unwrap()
     };
-    assert_eq!(note(&again), Note { lost: vec![(3, 1)], fill: "zeros".into(), assumed_order: false });
+    assert_eq!(
+        note(&again),
+        Note { lost: vec![(3, 1)], unverified: vec![(0, 3)], fill: "zeros".into(), assumed_order: false }
+    );
     // Damages chunk 1 of the new frame. The new header is as long as the old one, so the chunks have the same offsets.
     again[CHUNKS + CHUNK + 2] = 0;
     let (last, report) = saved(&again, folder.path()).unwrap();
     assert_eq!(report.lost_count(), 1);
-    assert_eq!(note(&last), Note { lost: vec![(1, 1), (3, 1)], fill: "zeros".into(), assumed_order: false });
+    assert_eq!(
+        note(&last),
+        Note {
+            lost: vec![(1, 1), (3, 1)],
+            unverified: vec![(0, 4)],
+            fill: "zeros".into(),
+            assumed_order: false
+        }
+    );
     let path = folder.path().join("last.b2nd");
     fs::write(&path, last).unwrap();
     let findings = check(&path).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::Salvaged]);
-    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now";
+    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now; 4 chunks could not be \
+                   verified, from chunk 0 on, so their items may be wrong";
     assert_eq!(findings[0].message(), message);
 }
 
@@ -360,7 +373,9 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     let path = folder.path().join("compressed.b2nd");
     fs::write(&path, &compressed).unwrap();
     let findings = check(&path).unwrap().findings;
-    assert_eq!(findings[0].message(), "the frame was salvaged: chunk 3 was lost, and is zeros now");
+    let message = "the frame was salvaged: chunk 3 was lost, and is zeros now; 3 chunks could not be verified, from chunk 0 \
+                   on, so their items may be wrong";
+    assert_eq!(findings[0].message(), message);
     let (new, report) = saved(&compressed, folder.path()).unwrap();
     assert_eq!((note(&new), report.lost_metalayers.len()), (before, 0));
 
@@ -655,10 +670,14 @@ fn a_chunk_without_an_entry_is_never_used_for_a_right_entry() {
 
 /// An array of four chunks that are compressed with LZ4.
 fn compressed() -> Vec<u8> {
-    let source = Frame::open(data().join("peers/many_blocks.b2nd")).unwrap();
     let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
-    let mut writer =
-        FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()).write_to(Cursor::new(Vec::new())).unwrap();
+    compressed_into(FrameBuilder::new(Meta::new(shapes, "<u2").unwrap()))
+}
+
+/// The four chunks of `compressed`, in another frame.
+fn compressed_into(builder: FrameBuilder) -> Vec<u8> {
+    let source = Frame::open(data().join("peers/many_blocks.b2nd")).unwrap();
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
     let mut chunks = source.chunks().unwrap();
     for number in 0..4 {
         let entry = chunks.get(number % 2).unwrap().unwrap();
@@ -1348,6 +1367,62 @@ fn a_header_that_is_gone_is_given() {
     assert_eq!(report.frame.array().unwrap().unwrap().dtype(), Some("<i4"));
     // The header is lost, so its frame length is not known. The report does not list `frame_len` as restored.
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
+}
+
+/// Decompresses each chunk of a frame.
+#[cfg(feature = "decompress")]
+fn chunk_data(frame: &[u8]) -> Vec<Vec<u8>> {
+    let frame = Frame::read_at(frame, 0).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let nchunks = frame.array().unwrap().unwrap().geometry().unwrap().nchunks();
+    let entries: Vec<_> = (0..nchunks).map(|number| chunks.get(number).unwrap().unwrap()).collect();
+    entries.iter().map(|entry| chunks.decompressed(entry).unwrap()).collect()
+}
+
+/// The header and the start of the first chunk are lost, with and without further metalayers, which make the header
+/// longer. Each chunk that is found must be in its own place.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_lost_header_and_first_chunk_move_no_other_chunk() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
+    let given =
+        |file: Vec<u8>| of(file).shape(&[4 * 17920]).chunkshape(&[17920]).blockshape(&[256]).dtype("<u2");
+    for (metalayer_len, has_index) in [(0, true), (300, true), (0, false)] {
+        let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+        let builder = if metalayer_len > 0 {
+            builder.metalayer_bytes("mine", &vec![7; metalayer_len])
+        } else {
+            builder
+        };
+        let file = compressed_into(builder);
+        for nlost in 1..3 {
+            let mut damaged = file.clone();
+            damaged[..starts(&file)[nlost - 1] + 20].fill(0);
+            damaged.truncate(if has_index { file.len() } else { index_start(&file) });
+            let to = folder.path().join("new.b2nd");
+            let salvage = if has_index { given(damaged) } else { given(damaged).assume_order() };
+            let (_, report) = salvage.apply(&to).unwrap();
+            let (new, old) = (chunk_data(&fs::read(&to).unwrap()), chunk_data(&file));
+            fs::remove_file(&to).unwrap();
+            assert_eq!(lost(&report), (0..nlost as u64).collect::<Vec<_>>(), "{report:?}");
+            assert!(report.unverified.is_empty(), "{report:?}");
+            assert!(new[nlost..] == old[nlost..], "{metalayer_len}, {has_index}, {nlost}");
+        }
+    }
+}
+
+/// All chunks have the same stored size, which is less than the length of the header. So the entries of the chunk index
+/// also fit a header that is shorter by one chunk.
+#[test]
+fn all_chunks_are_unverified_if_several_lengths_fit_a_lost_header() {
+    let mut file = small();
+    file[..CHUNKS + 20].fill(0);
+    let given = of(file).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("int32");
+    let report = given.preview().unwrap();
+    assert_eq!((lost(&report), report.unverified_count()), (vec![0], 3), "{report:?}");
+    let why = "the header is lost, and by the chunk index it could have 165 or 101 bytes, so this may be another chunk";
+    assert_eq!(report.unverified[0].why, why);
 }
 
 /// Whichever bytes are changed, nothing panics, and no written frame has an error.
