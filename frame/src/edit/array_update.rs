@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
@@ -149,6 +149,12 @@ pub struct ArrayUpdate {
 /// The origin of a chunk that is not in the file.
 const NEW: u64 = u64::MAX;
 
+/// A shape that the array can get, in its metalayer and as a geometry.
+struct NewShape {
+    meta: Meta,
+    geometry: Geometry,
+}
+
 impl ArrayUpdate {
     /// Opens an array to change it. The path is a file, or the directory of a sparse frame.
     ///
@@ -254,47 +260,11 @@ impl ArrayUpdate {
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
     /// has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
     /// `Unsupported` if this crate cannot apply the codec or a filter. [`Changing`](crate::ErrorKind::Changing) if the
-    /// file was changed since the `ArrayUpdate` was opened. After an error, nothing is changed.
+    /// file was changed since the `ArrayUpdate` was opened. [`TooLarge`](crate::ErrorKind::TooLarge) if there is no
+    /// memory for a chunk. After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
-        check_region(&self.geometry, region, self.typesize, items.len())?;
-        self.check_refusal()?;
-        let (geometry, typesize) = (self.geometry.clone(), self.typesize);
-        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
-        let gather =
-            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
-        // All that can fail comes before the first change.
-        let mut changed = PendingChunks::default();
-        let frame =
-            self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
-        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
-        // written into them last.
-        let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
-        if has_room {
-            parts.clone().for_each(|part| self.pending.touch(part.number()));
-        }
-        for part in parts.clone() {
-            let (number, is_complete) = (part.number(), is_whole(&part));
-            if has_room && self.pending.is_open(number) {
-                continue;
-            }
-            let chunk_nbytes = self.chunk_nbytes();
-            self.pending
-                .make_room(changed.open_nbytes().saturating_add(chunk_nbytes), &mut self.compressor)?;
-            let mut chunk =
-                if is_complete { zeroed(chunk_nbytes)? } else { self.items_of(number, chunks.as_mut())? };
-            gather(&part, &mut chunk)?;
-            changed.insert(number, chunk, is_complete, &mut self.compressor)?;
-        }
-        for part in parts.filter(|_| has_room) {
-            if let Some(chunk) = self.pending.open_mut(part.number()) {
-                gather(&part, chunk)?;
-            }
-        }
-        self.pending.extend(changed);
-        mark_stale(&mut self.vlmetalayers);
-        self.is_changed = true;
-        Ok(())
+        let present = NewShape { meta: self.meta.clone(), geometry: self.geometry.clone() };
+        self.write_in(present, region, items)
     }
 
     /// Makes the array longer along a dimension, and writes the new items, in C order.
@@ -304,6 +274,7 @@ impl ArrayUpdate {
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write). Also
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, if another dimension is
     /// 0, or if `items` is not a whole number of slices. A slice here is all items with the same index along `axis`.
+    /// After an error, neither the shape nor an item is changed.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -328,8 +299,8 @@ impl ArrayUpdate {
         if let Some(range) = region.get_mut(axis) {
             range.start = start;
         }
-        self.resize(&shape)?;
-        self.write(&region, items)
+        let new = self.new_shape(&shape)?;
+        self.write_in(new, &region, items)
     }
 
     /// Changes the shape. Each dimension grows or shrinks at its end. New items are zeros, even in places that had
@@ -340,55 +311,29 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table, as with [`write`](Self::write).
+    /// If a chunk gets new items, also the errors of `write` about that chunk. After an error, nothing is changed.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
-        let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
-        let before = self.geometry.clone();
-        let resize = before.resize(shape).map_err(Error::geometry)?;
-        let after = resize.after();
-        // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
-        let sizes = Sizes::new(&meta, self.typesize)?;
-        NewIndex::new(sizes.nchunks)?;
+        let new = self.new_shape(shape)?;
         self.check_refusal()?;
-        let grown = |&(old, new): &(u64, u64)| {
-            let ends = before.chunk(old).zip(after.chunk(new));
-            ends.is_some_and(|(old, new)| {
-                old.extent().stop().iter().zip(new.extent().stop().iter()).any(|(old, new)| old < new)
-            })
-        };
-        let (kept, grown): (Vec<_>, Vec<_>) =
-            (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
-        // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
-        // still hold old items in the places of the new items. So only the items within the old shape are copied, into
-        // a chunk of zeros.
+        let before = self.geometry.clone();
+        let grown = grown_chunks(&before, &new.geometry)?;
+        // The new items of a grown chunk must be zeros. But if the array was larger before, the chunk may still hold
+        // old items in the places of the new items. So only the items within the old shape are copied, into a chunk of
+        // zeros.
         let mut changed = PendingChunks::default();
-        let frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
+        let frame = self.opened_for(grown.iter().copied())?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        for (old, _) in grown {
-            let Some(part) = before.chunk(old) else { continue };
+        for old in grown {
+            let numbered = before.chunk(old).zip(renumbered(old, &before, &new.geometry));
+            let Some((part, number)) = numbered else { continue };
             let room = changed.open_nbytes().saturating_add(self.chunk_nbytes());
             self.pending.make_room(room, &mut self.compressor)?;
             let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
             copy_items(&part, self.typesize, &items, &mut chunk);
-            changed.insert(old, chunk, false, &mut self.compressor)?;
+            changed.insert(number, chunk, false, &mut self.compressor)?;
         }
-        let mut origins = Vec::new();
-        let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
-        origins.try_reserve_exact(count).map_err(Error::too_large)?;
-        origins.resize(count, NEW);
-        let mut numbers = BTreeMap::new();
-        for (old, new) in kept {
-            if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
-                *to = from;
-            }
-            if changed.contains(old) || self.pending.contains(old) {
-                numbers.insert(old, new);
-            }
-        }
-        self.pending.extend(changed);
-        self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
-        mark_stale(&mut self.vlmetalayers);
-        self.geometry = after.clone();
-        (self.meta, self.origins, self.is_changed) = (meta, origins, true);
+        self.set_shape(new)?;
+        self.put(changed);
         Ok(())
     }
 
@@ -460,10 +405,102 @@ impl ArrayUpdate {
         }?;
         // The next commit starts from the file as it is now.
         (self.frame, self.state) = (frame, state);
-        self.origins = (0..self.geometry.nchunks()).collect();
+        (0..).zip(&mut self.origins).for_each(|(number, origin)| *origin = number);
         self.pending = PendingChunks::default();
         self.is_changed = false;
         Ok(())
+    }
+
+    /// Checks a new shape.
+    fn new_shape(&self, shape: &[i64]) -> Result<NewShape, Error> {
+        let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
+        let geometry = self.geometry.resize(shape).map_err(Error::geometry)?.after().clone();
+        // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
+        NewIndex::new(Sizes::new(&meta, self.typesize)?.nchunks)?;
+        Ok(NewShape { meta, geometry })
+    }
+
+    /// Gives the array a new shape, and writes the items of a region of the new shape, in C order. The region must have
+    /// all items that are new in this shape. After an error, nothing is changed.
+    fn write_in(&mut self, new: NewShape, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
+        let (before, after, typesize) = (self.geometry.clone(), new.geometry.clone(), self.typesize);
+        check_region(&after, region, typesize, items.len())?;
+        self.check_refusal()?;
+        let parts = after.chunks_in(region).map_err(Error::geometry)?;
+        let old_number = |part: &Chunk<'_>| renumbered(part.number(), &after, &before);
+        let gather =
+            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
+        let mut changed = PendingChunks::default();
+        let incomplete = parts.clone().filter(|part| !is_whole(part));
+        let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
+        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
+        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
+        // written into them last.
+        let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
+        if has_room {
+            parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
+        }
+        for part in parts.clone() {
+            let (old, is_complete) = (old_number(&part), is_whole(&part));
+            if has_room && old.is_some_and(|old| self.pending.is_open(old)) {
+                continue;
+            }
+            let chunk_nbytes = self.chunk_nbytes();
+            self.pending
+                .make_room(changed.open_nbytes().saturating_add(chunk_nbytes), &mut self.compressor)?;
+            let mut chunk = match old.filter(|_| !is_complete) {
+                Some(old) => self.items_of(old, chunks.as_mut())?,
+                None => zeroed(chunk_nbytes)?,
+            };
+            gather(&part, &mut chunk)?;
+            changed.insert(part.number(), chunk, is_complete, &mut self.compressor)?;
+        }
+        // All that can fail comes before the first change. (`gather` cannot fail any more, because `check_region` has
+        // compared the lengths.)
+        self.set_shape(new)?;
+        for part in parts.filter(|_| has_room) {
+            if let Some(chunk) = self.pending.open_mut(part.number()) {
+                gather(&part, chunk)?;
+            }
+        }
+        self.put(changed);
+        Ok(())
+    }
+
+    /// Gives the array a new shape. Old items stay in the places of new items. After an error, nothing is changed.
+    fn set_shape(&mut self, new: NewShape) -> Result<(), Error> {
+        let NewShape { meta, geometry } = new;
+        let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
+        let (old_grid, new_grid) = (self.geometry.grid_of_chunks(), geometry.grid_of_chunks());
+        // The first dimension of the grid does not change the numbers of the chunks, which are in C order. So an append
+        // of a row takes the same time for any number of chunks.
+        if old_grid.get(1..) == new_grid.get(1..) {
+            let more = nchunks.saturating_sub(self.origins.len());
+            self.origins.try_reserve(more).map_err(Error::too_large)?;
+            self.origins.resize(nchunks, NEW);
+            self.pending.truncate(geometry.nchunks());
+        } else {
+            let mut origins = Vec::new();
+            origins.try_reserve_exact(nchunks).map_err(Error::too_large)?;
+            origins.resize(nchunks, NEW);
+            for (old, number) in self.geometry.resize(meta.shape()).map_err(Error::geometry)?.kept_chunks() {
+                if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, number)) {
+                    *to = from;
+                }
+            }
+            self.origins = origins;
+            let pending = std::mem::take(&mut self.pending);
+            self.pending = pending.renumbered(|old| renumbered(old, &self.geometry, &geometry));
+        }
+        (self.meta, self.geometry) = (meta, geometry);
+        Ok(())
+    }
+
+    /// Adds changed chunks.
+    fn put(&mut self, changed: PendingChunks) {
+        self.pending.extend(changed);
+        mark_stale(&mut self.vlmetalayers);
+        self.is_changed = true;
     }
 
     /// Opens the frame again, if one of these chunks must be read from it. Fails if the file has changed.
@@ -691,6 +728,30 @@ fn write_changed<W: Write + Seek>(
 ) -> Result<(), Error> {
     pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
     writer.fill_missing(SpecialValue::Zeros)
+}
+
+/// The numbers of the chunks that get new items in a new shape: along a dimension that grows, the last chunks, unless
+/// they are full.
+fn grown_chunks(before: &Geometry, after: &Geometry) -> Result<BTreeSet<u64>, Error> {
+    let (shape, chunkshape) = (before.shape(), before.chunkshape());
+    let kept: Vec<_> = shape.iter().zip(after.shape().iter()).map(|(&old, &new)| 0..old.min(new)).collect();
+    let mut grown = BTreeSet::new();
+    for (axis, ((&old, &new), &chunk)) in
+        shape.iter().zip(after.shape().iter()).zip(chunkshape.iter()).enumerate()
+    {
+        let mut region = kept.clone();
+        let is_full = old.checked_rem(chunk).is_none_or(|items| items == 0);
+        let Some(range) = region.get_mut(axis).filter(|_| new > old && !is_full) else { continue };
+        range.start = old - 1;
+        grown.extend(before.chunks_in(&region).map_err(Error::geometry)?.map(|chunk| chunk.number()));
+    }
+    Ok(grown)
+}
+
+/// The number of a chunk in another shape of the same array; `None` if that shape does not have the chunk.
+fn renumbered(number: u64, from: &Geometry, to: &Geometry) -> Option<u64> {
+    let position = to.position(from.chunk(number)?.extent().start())?;
+    Some(position.chunk)
 }
 
 /// Copies the items of a part of a chunk to the same places in another chunk.
