@@ -380,6 +380,8 @@ impl ArrayUpdate {
     /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
     ///   opened, and holds its lock.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
+    /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the new frame finds an error, although no other
+    ///   program has changed the file.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
@@ -560,7 +562,8 @@ impl ArrayUpdate {
         let sizes = Sizes::new(&self.meta, self.typesize)?;
         let mut header = HeaderBuilder::new();
         header.copy(self.frame.header(), self.frame.header_bytes());
-        header.set(HeaderField::Nbytes, &sizes.nbytes.to_be_bytes());
+        // Before an array has items, its header can have any `chunksize` and `blocksize`.
+        sizes.set_in(&mut header);
         let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
         header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
         let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;

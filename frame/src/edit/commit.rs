@@ -20,6 +20,7 @@ use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
+use crate::source::ReadAt;
 use crate::write::destination::NewFrame;
 
 /// A commit to a frame whose locks are held.
@@ -63,7 +64,7 @@ impl Commit<'_> {
             Ok(header)
         });
         let ready = written.and_then(|header| {
-            let committed = read_back(&header, WithHeader { header: &header, file: &file }, self.path)?;
+            let committed = self.read_back(&header, WithHeader { header: &header, file: &file })?;
             let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
             self.lock.announce()?;
             self.state.reopen(self.path, Some(self.lock))?;
@@ -100,12 +101,24 @@ impl Commit<'_> {
             keep_attributes(new.file(), &metadata, true);
         }
         new.sync()?;
-        let committed = read_back(header, new.file(), self.path)?;
+        let committed = self.read_back(header, new.file())?;
         self.lock.announce()?;
         self.state.reopen(self.path, Some(self.lock))?;
         drop(old);
         self.lock.follow(new.rename_locked()?.0);
         Ok(committed)
+    }
+
+    /// Checks the new frame. If it has an error, another program may have caused it, but only if that program has also
+    /// changed the old frame.
+    fn read_back(&self, header: &[u8], reader: impl ReadAt) -> Result<Committed, Error> {
+        read_back(header, reader, self.path).map_err(|error| match error.into_finding() {
+            Ok(wrong) if self.state.reopen(self.path, Some(self.lock)).is_err() => {
+                Error::changing(Some(wrong))
+            }
+            Ok(wrong) => Error::malformed(wrong.in_new_frame()),
+            Err(error) => error,
+        })
     }
 
     /// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the
@@ -170,7 +183,34 @@ impl HeaderWrite {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn behind_calls_a_wrong_frame_malformed_unless_another_program_has_changed_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        fs::copy("tests/data/int32_3x5.b2nd", &path).unwrap();
+        let frame = open_frame(&path).unwrap();
+        let mut state = FrameState::of(&frame).unwrap();
+        let frame = frame.map_reader(drop);
+        let mut lock = WriterLock::take(&path, false, Duration::ZERO).unwrap();
+        // `nbytes`, the size of all chunks, is 128 in this file.
+        let mut wrong = frame.header_bytes().to_vec();
+        wrong[37] = 48;
+        let mut error = |write: &dyn Fn()| {
+            let commit = Commit { path: &path, frame: &frame, state: &mut state, lock: &mut lock };
+            commit.behind(|_| Ok(write()).map(|()| wrong.clone())).unwrap_err()
+        };
+        let of_commit = error(&|| ());
+        assert_eq!(of_commit.kind(), ErrorKind::Malformed);
+        let says = "the new frame would have this error: nbytes is 48, ";
+        assert!(of_commit.to_string().contains(says), "{of_commit}");
+        let of_other = error(&|| fs::write(&path, &wrong).unwrap());
+        assert_eq!(of_other.kind(), ErrorKind::Changing, "{of_other}");
+    }
 
     #[test]
     fn header_write_has_the_bytes_from_the_first_to_the_last_difference() {
