@@ -160,8 +160,9 @@ impl ArrayUpdate {
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout
-    ///   (which [`Rewrite`](crate::Rewrite) converts).
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout. Also
+    ///   if other bytes follow the frame in its file, such as zeros after a loss of power.
+    ///   [`Rewrite`](crate::Rewrite) converts an old layout, and a rewrite to another path leaves other bytes out.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
@@ -202,6 +203,8 @@ impl ArrayUpdate {
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
+        // A commit would fail if other bytes followed the frame, so this is checked before changes are collected.
+        frame.check_whole(&header_path)?;
         let array = frame.array()?.ok_or_else(no_array)?;
         let layout = array.meta().layout();
         if frame.header().generation != Generation::Present || layout != Layout::B2nd {

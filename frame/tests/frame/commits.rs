@@ -746,3 +746,23 @@ fn an_array_without_items_gets_items_whatever_chunksize_and_blocksize_it_had() {
         }
     });
 }
+
+/// After a loss of power, a file can end in a page of zeros.
+#[test]
+fn open_of_a_file_with_other_bytes_after_the_frame_is_unsupported() {
+    each_case(|path, is_sparse, lock| {
+        create(path, is_sparse, ROW);
+        lock();
+        let frame = fs::read(header_file(path)).unwrap();
+        for more in [&b"other"[..], &[0; 4096]] {
+            fs::write(header_file(path), [&frame[..], more].concat()).unwrap();
+            let error = ArrayUpdate::open(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let says =
+                format!("the frame has {} bytes, but its file has {}", frame.len(), frame.len() + more.len());
+            assert!(error.to_string().starts_with(&says), "{error}");
+        }
+        fs::write(header_file(path), frame).unwrap();
+        drop(ArrayUpdate::open(path).unwrap());
+    });
+}
