@@ -42,7 +42,8 @@ pub enum ErrorKind {
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
     /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Or the
-    /// number of the codec or of a filter belongs neither to C-Blosc2, nor to a plugin, nor to a user.
+    /// number of the codec or of a filter belongs neither to C-Blosc2, nor to a plugin, nor to a user, or the flags say that
+    /// a codec of C-Blosc2 is a plugin.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.
@@ -126,6 +127,8 @@ faults! {
     }
     Data {
         UnknownCodec { number: u8 } "has codec {number}, which belongs neither to C-Blosc2 nor to a plugin"
+        BuiltInCodec { codec: Codec, right: u8 }
+            "has {codec} as the codec of a plugin or a user: for {codec}, bits 5 to 7 of its byte 2 must be {right}, not 6"
         UnknownFilter { filter: Filter } "has {filter}, which belongs neither to C-Blosc2 nor to a plugin"
         BeyondEnd "it reaches beyond the end of the chunk"
         StreamLength { stored: usize, length: usize }

@@ -38,8 +38,11 @@ const IS_UNSPLIT: u8 = 0x10;
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
+/// The number in bits 5 to 7 of the flags if the codec is a plugin or a user's. The byte `codec` records which one.
+pub(crate) const CODEC_IN_BYTE: u8 = 6;
+
 /// The number in bits 5 to 7 of the flags if the header does not record the codec. In this case, the frame records it.
-const CODEC_OF_FRAME: u8 = 7;
+pub(crate) const CODEC_OF_FRAME: u8 = 7;
 
 /// In byte 30: blocks may have different lengths. If this flag is set, the field `blocksize` holds the number of
 /// blocks.
@@ -421,12 +424,9 @@ impl ChunkHeader {
         self.filters.iter().position(|filter| filter.id != 0 && filter.is_unknown())
     }
 
-    /// The number of the codec, if the chunk has compressed blocks and the codec is unknown. The number is from the
-    /// byte `codec`, or from the flags if they name a codec themselves.
-    pub(crate) fn unknown_codec(&self) -> Option<u8> {
-        let in_flags = self.flags >> 5;
-        let is_unknown = self.codec.map_or(in_flags != CODEC_OF_FRAME, Codec::is_unknown);
-        (self.has_table() && is_unknown).then(|| self.codec.map_or(in_flags, |codec| codec.0))
+    /// The number in bits 5 to 7 of the flags.
+    pub(crate) fn codec_format(&self) -> u8 {
+        self.flags >> 5
     }
 
     /// Whether byte 30 has flags that no program sets. C-Blosc2 ignores them.
@@ -508,8 +508,7 @@ pub(crate) fn compressed_header(
     typesize: usize,
     sizes: [usize; 3],
 ) -> Option<[u8; BLOSC2_LEN]> {
-    let format = CODECS.iter().position(|&other| other == Some(codec))?;
-    let flags = u8::try_from(format).ok()? << 5 | if is_split { 0 } else { IS_UNSPLIT };
+    let flags = format_of(codec)? << 5 | if is_split { 0 } else { IS_UNSPLIT };
     let mut header = new_header(flags, typesize, sizes)?;
     *header.get_mut(CODEC)? = codec.0;
     for (at, filter) in filters.iter().enumerate() {
@@ -573,6 +572,19 @@ impl HeaderSize {
     }
 }
 
+/// Restores the codec in the flags of a compressed chunk from the byte `codec`, if the flags have no number of a built-in
+/// codec. Returns the old and the new number in the flags; `None` if nothing was restored.
+pub fn restore_codec(chunk: &mut [u8]) -> Option<[u8; 2]> {
+    let header = ChunkHeader::parse(chunk).filter(ChunkHeader::has_table)?;
+    let old = header.codec_format();
+    // In a header of Blosc 1, byte 22 is data.
+    let is_lost = codec(header.flags, u8::MAX).is_none_or(|codec| !codec.is_built_in());
+    let right =
+        format_of(Codec(*chunk.get(CODEC)?)).filter(|_| is_lost && header.header_len == BLOSC2_LEN)?;
+    *chunk.get_mut(FLAGS)? = header.flags & !(7 << 5) | right << 5;
+    Some([old, right])
+}
+
 /// Sets the id of a filter in the header of a chunk.
 pub fn set_filter(chunk: &mut [u8], number: usize, id: u8) {
     let filters = chunk.get_mut(FILTERS..).unwrap_or_default();
@@ -618,11 +630,17 @@ fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     [Filter::NONE, Filter::NONE, Filter::NONE, Filter::NONE, delta, shuffle]
 }
 
+/// The number of a built-in codec in bits 5 to 7 of the flags.
+pub(crate) fn format_of(codec: Codec) -> Option<u8> {
+    let same_format = if codec == Codec::LZ4HC { Codec::LZ4 } else { codec };
+    (0..).zip(CODECS).find_map(|(format, other)| (other == Some(same_format)).then_some(format))
+}
+
 /// The codec with the number in bits 5 to 7 of the flags. If this number is 6, the codec is `other`, the value of the
 /// byte `codec`.
 fn codec(flags: u8, other: u8) -> Option<Codec> {
     match flags >> 5 {
-        6 => Some(Codec(other)),
+        CODEC_IN_BYTE => Some(Codec(other)),
         format => CODECS.get(usize::from(format)).copied().flatten(),
     }
 }

@@ -157,7 +157,7 @@ pub use split_mode::SplitMode;
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};
     pub use crate::header::{
-        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, set_filter,
-        stored_header, typesize_byte,
+        HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, restore_codec,
+        set_filter, stored_header, typesize_byte,
     };
 }

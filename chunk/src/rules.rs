@@ -4,7 +4,7 @@ use core::ops::Deref;
 
 use crate::error::{Error, Fault, ensure};
 use crate::filter::Filter;
-use crate::header::{ChunkHeader, MAX_BLOCKSIZE, SpecialValue};
+use crate::header::{CODEC_IN_BYTE, CODEC_OF_FRAME, ChunkHeader, MAX_BLOCKSIZE, SpecialValue, format_of};
 
 /// The header of a chunk that this crate can decompress: its values do not contradict each other, and the codec and the
 /// filters are supported. [`ChunkHeader::checked`] makes it, with a check that decompression does not repeat.
@@ -118,7 +118,7 @@ impl ChunkHeader {
         }
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
         // Unknown numbers come first, because they are damage.
-        self.unknown_codec().map_or(Ok(()), |number| Err(Fault::UnknownCodec { number }))?;
+        self.codec_fault().map_or(Ok(()), Err)?;
         let unknown_filter = self.pipeline().find(|filter| filter.is_unknown());
         unknown_filter.map_or(Ok(()), |filter| Err(Fault::UnknownFilter { filter }))?;
         let codec = self.codec.ok_or(Fault::CodecOfFrame)?;
@@ -130,5 +130,18 @@ impl ChunkHeader {
             ensure(is_undone, Fault::Filter { filter })?;
         }
         Ok(())
+    }
+
+    /// Why no program can have written the codec in the header of a compressed chunk.
+    fn codec_fault(&self) -> Option<Fault> {
+        let format = self.codec_format();
+        match self.codec {
+            // C-Blosc2 takes only plugins and codecs of users from the byte `codec`, and cannot read this chunk.
+            Some(codec) if format == CODEC_IN_BYTE && codec.is_built_in() => {
+                Some(Fault::BuiltInCodec { codec, right: format_of(codec)? })
+            }
+            Some(codec) => codec.is_unknown().then_some(Fault::UnknownCodec { number: codec.0 }),
+            None => (format != CODEC_OF_FRAME).then_some(Fault::UnknownCodec { number: format }),
+        }
     }
 }

@@ -142,7 +142,7 @@ impl<R> Array<R> {
         self.shared.meta()
     }
 
-    /// The number of items along each dimension.
+    /// The number of items along each dimension. [`meta`](Self::meta) also has the chunk shape and the block shape.
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         self.shared.shape()

@@ -8,9 +8,9 @@
 //! [the chunks of a slice](#the-chunks-of-a-slice-for-another-decompressor).
 //!
 //! **Writing:** [a new file](#a-new-array-file), [by regions](#an-array-by-regions), [append](#append-to-an-array),
-//! [repack](#repack-other-chunks-or-another-codec), [finished chunks](#a-file-of-finished-chunks),
-//! [another shape](#change-a-shape-in-place), [a Caterva file](#convert-a-caterva-file),
-//! [a damaged file](#save-a-damaged-file).
+//! [change items](#change-items), [repack](#repack-other-chunks-or-another-codec),
+//! [finished chunks](#a-file-of-finished-chunks), [another shape](#change-a-shape-in-place),
+//! [a Caterva file](#convert-a-caterva-file), [a damaged file](#save-a-damaged-file).
 //!
 //! **Files:** [an array file](#the-array-in-a-file), [a zip](#a-member-of-a-zip-or-b2z), [HDF5](#a-chunk-in-hdf5),
 //! [a server](#the-first-bytes-from-a-server), [an unfinished file](#detect-an-unfinished-file).
@@ -335,6 +335,9 @@
 //! get the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has
 //! indexed the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
 //!
+//! python-blosc2 writes without a lock unless it is asked to lock. If it opened the array before a commit and writes
+//! after it, it can overwrite the new items: use one writer at a time.
+//!
 //! The chunk shape does not change when the array grows, so choose it for the final size of the array. If `write_array`
 //! made a file of a single row, each appended row is a chunk of its own. For an array that has no images yet,
 //! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
@@ -361,6 +364,28 @@
 //! camera.flush()?;
 //! let array = Array::open(&path)?;
 //! assert_eq!(array.slice(&[18..20, 7..8, 9..10]).read_rows::<u16>()?, [18, 19]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Change items
+//!
+//! `write_array` replaces the items of a region, and `flush` commits them. A program that has the array open gets
+//! `Changing` from its next slice, and calls `Array::refresh`.
+//!
+//! ```
+//! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
+//! use b2nd_frame::ndarray::array;
+//! use b2nd_frame::{Array, ArrayUpdate};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("array.b2nd");
+//! # std::fs::copy("tests/data/int32_3x5.b2nd", &path)?;
+//! let mut update = ArrayUpdate::open(&path)?;
+//! update.write_array(&[1..3, 0..2], array![[-1, -2], [-3, -4]].view())?;
+//! update.flush()?;
+//! let rows = Array::open(&path)?.slice(&[1..2, 0..3]).read_array::<i32>()?;
+//! assert_eq!(rows.as_slice().unwrap(), [-1, -2, 7]);
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

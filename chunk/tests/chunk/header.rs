@@ -1,7 +1,8 @@
 //! The headers of chunks, and the rules for them.
 
 use b2nd_chunk::internals::{
-    BlockTable, HeaderSize, VERSIONS, clear_false_dictionary, clear_lazy, set_filter, stored_header,
+    BlockTable, HeaderSize, VERSIONS, clear_false_dictionary, clear_lazy, restore_codec, set_filter,
+    stored_header,
 };
 use b2nd_chunk::{ChunkHeader, Codec, ErrorKind, Filter, SpecialValue};
 
@@ -204,9 +205,55 @@ fn checked_rejects_unknown_codecs_and_filters_as_damage() {
         assert_eq!(error(&[(FLAGS, flags(format))]), unknown(&format!("codec {format}")));
     }
     assert_eq!(error(&[(FLAGS, flags(6)), (22, 41)]), unknown("codec 41"));
+    assert_eq!(error(&[(FLAGS, flags(6)), (22, 3)]), unknown("codec 3"));
     assert_eq!(error(&[(21, 5)]), unknown("filter 5"));
     // An unknown filter is damage, even if the codec is a plugin.
     assert_eq!(error(&[(FLAGS, flags(6)), (22, 33), (21, 5)]), unknown("filter 5"));
+}
+
+/// The built-in codecs, each with its number in bits 5 to 7 of the flags.
+const FORMATS: [(Codec, u8); 5] =
+    [(Codec::BLOSCLZ, 0), (Codec::LZ4, 1), (Codec::LZ4HC, 1), (Codec::ZLIB, 3), (Codec::ZSTD, 4)];
+
+#[test]
+fn checked_rejects_a_built_in_codec_with_the_flags_of_a_plugin_as_damage() {
+    for (codec, format) in FORMATS {
+        let mut bytes = header();
+        (bytes[FLAGS], bytes[22]) = (bytes[FLAGS] & 0x1f | 6 << 5, codec.0);
+        let error = parsed(&bytes).checked().unwrap_err();
+        let text = format!(
+            "has {codec} as the codec of a plugin or a user: for {codec}, bits 5 to 7 of its byte 2 must be {format}, not 6"
+        );
+        assert_eq!((error.kind(), error.message().to_string()), (ErrorKind::Data, text));
+        // Without compressed blocks, no codec is needed, and C-Blosc2 reads the chunk.
+        bytes[MORE_FLAGS] = 0x10;
+        assert!(parsed(&bytes).checked().is_ok(), "{codec}");
+    }
+}
+
+#[test]
+fn restore_codec_sets_the_number_in_the_flags_unless_they_have_that_of_a_built_in_codec() {
+    for (codec, format) in FORMATS {
+        for old in 0..8 {
+            let mut bytes = header();
+            (bytes[FLAGS], bytes[22]) = (bytes[FLAGS] & 0x1f | old << 5, codec.0);
+            let is_lost = [2, 5, 6, 7].contains(&old);
+            assert_eq!(restore_codec(&mut bytes), is_lost.then_some([old, format]), "{codec}");
+            let new = if is_lost { format } else { old };
+            assert_eq!(bytes[FLAGS], header()[FLAGS] & 0x1f | new << 5);
+        }
+    }
+    // The codecs in byte 22 of the first two are a plugin and unknown. The last two have no codec and no byte 22.
+    let [mut plugin, mut unknown, mut constant, mut old] = [header(), header(), header(), header()];
+    for bytes in [&mut plugin, &mut unknown, &mut constant, &mut old] {
+        bytes[FLAGS] = bytes[FLAGS] & 0x1f | 6 << 5;
+    }
+    (plugin[22], unknown[22], constant[MORE_FLAGS]) = (33, 3, 0x10);
+    old[FLAGS] &= !0x04;
+    for mut bytes in [plugin, unknown, constant, old] {
+        let before = bytes;
+        assert_eq!((restore_codec(&mut bytes), bytes), (None, before));
+    }
 }
 
 #[test]

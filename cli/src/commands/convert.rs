@@ -11,7 +11,7 @@ use b2nd_frame::{
     ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
     write_new_file,
 };
-use b2nd_serde::dtype::{Dtype, Kind};
+use b2nd_serde::dtype::{Dtype, Field, Kind};
 use b2nd_serde::geometry::Dimensions;
 use b2nd_serde::{Geometry, Meta, Shapes};
 use clap::{Args, ValueHint};
@@ -224,8 +224,8 @@ fn axis(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "write the number of the dimension before FROM, such as --append 0".into())
 }
 
-/// Whether equal items of two dtypes have the same bytes. Ignores NumPy's `align` flag and `numpy.record`, because a NumPy
-/// file does not record them: the offsets of the fields are compared instead.
+/// Whether equal items of two dtypes have the same bytes. Ignores padding, NumPy's `align` flag and `numpy.record`, because
+/// a NumPy file does not record them: the offsets of the fields are compared instead.
 fn have_same_bytes(a: &str, b: &str) -> bool {
     let parsed = || a.parse().ok().zip(b.parse().ok());
     a == b || parsed().is_some_and(|(a, b)| have_same_layout(&a, &b))
@@ -234,18 +234,30 @@ fn have_same_bytes(a: &str, b: &str) -> bool {
 fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
     match (a.kind(), b.kind()) {
         (Kind::Struct(a_fields), Kind::Struct(b_fields)) => {
-            let (a_fields, b_fields) = (a_fields.fields(), b_fields.fields());
+            let is_same = |(a, b): (&Field, &Field)| {
+                a.name() == b.name() && a.offset() == b.offset() && have_same_layout(a.dtype(), b.dtype())
+            };
+            let (a_fields, b_fields) =
+                (without_padding(a_fields.fields()), without_padding(b_fields.fields()));
             a.item_size() == b.item_size()
                 && a_fields.len() == b_fields.len()
-                && a_fields.iter().zip(b_fields).all(|(a, b)| {
-                    a.name() == b.name() && a.offset() == b.offset() && have_same_layout(a.dtype(), b.dtype())
-                })
+                && a_fields.into_iter().zip(b_fields).all(is_same)
         }
         (Kind::Subarray(a), Kind::Subarray(b)) => {
             a.shape() == b.shape() && have_same_layout(a.base(), b.base())
         }
         _ => a == b,
     }
+}
+
+/// The fields of a struct without those that NumPy names by their number, such as `f1`, and whose type is void.
+/// python-blosc2 stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
+fn without_padding(fields: &[Field]) -> Vec<&Field> {
+    let is_padding = |number: usize, field: &Field| {
+        matches!(field.dtype().kind(), Kind::Void) && field.name() == format!("f{number}")
+    };
+    let fields = fields.iter().enumerate();
+    fields.filter(|&(number, field)| !is_padding(number, field)).map(|(_, field)| field).collect()
 }
 
 /// A new file, as a line of text or a JSON object on standard output.

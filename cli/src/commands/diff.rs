@@ -11,9 +11,7 @@ use clap::{Args, ValueHint};
 use serde::Serialize;
 use serde_json::value::{self, RawValue, to_raw_value};
 
-use crate::input::{
-    Address, Constant, FOLDER, FRAME, Failure, Items, PartsToRead, Reader, given_all, index_in,
-};
+use crate::input::{Address, Constant, FRAME, Failure, Items, PartsToRead, Reader, given_all, index_in};
 use crate::output::items::{Comparison, Item, Value};
 use crate::output::json::{print, print_failure};
 use crate::output::mend::with_salvage;
@@ -308,7 +306,7 @@ impl Compared {
     fn open(address: &Address) -> Result<Self, Failure> {
         let location = address.location();
         let frame = address.open().map_err(|mut problem| {
-            if problem.hint == Some(FOLDER) {
+            if address.is_folder() {
                 problem.hint = Some("; `b2nd diff --help` shows how to compare the files of two folders");
             }
             location.failure(problem)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::input::{Failure, ShownValues, Target, View, Visit, given, given_all, store_at};
 use crate::output::items::Stats;
 use crate::output::json::{print, print_failure};
-use crate::output::mend::with_salvage;
+use crate::output::mend::{is_damage, remark_next_step, with_salvage};
 use crate::output::messagepack;
 use crate::output::page::{Page, painted};
 use crate::output::record::Record;
@@ -69,13 +69,23 @@ impl Info {
             return write_metalayer(&self.files, name, self.json);
         }
         let several = self.files.len() > 1;
-        let mut printer =
-            PagePrinter { json: self.json, stats, values: self.values, several, shown: 0, failures: 0 };
+        let mut printer = PagePrinter {
+            json: self.json,
+            stats,
+            values: self.values,
+            several,
+            shown: 0,
+            failures: 0,
+            damaged: 0,
+        };
         for address in given(self.files) {
             let target = Target::given(address);
             if !printer.stores(&target, self.meta.is_some())? {
                 printer.frames(&target, self.meta.is_some())?;
             }
+        }
+        if printer.damaged > 0 && several && !self.json {
+            remark_next_step();
         }
         Ok(if printer.failures > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
@@ -129,6 +139,8 @@ struct PagePrinter {
     /// The number of pages printed so far.
     shown: u64,
     failures: u64,
+    /// How many of the failures are damage.
+    damaged: u64,
 }
 
 impl PagePrinter {
@@ -218,6 +230,7 @@ impl PagePrinter {
 
     fn fail(&mut self, failure: Failure) -> io::Result<()> {
         self.failures += 1;
+        self.damaged += u64::from(is_damage(&failure));
         let failure = if self.several { failure } else { with_salvage(failure) };
         print_failure(&failure, self.json)
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::input::{ArrayFilter, Failure, Location, View};
 use crate::output::items::Stats;
 use crate::output::json::add_line;
+use crate::output::mend::{is_damage, remark_next_step};
 use crate::output::record::Record;
 use crate::output::row::{Row, RowFormat};
 use crate::output::sort::{First, Order, SortBy, SortKey};
@@ -165,6 +166,7 @@ impl<'o> ListingBatch<'o> {
 
     fn take_failure(&mut self, failure: Failure) {
         self.totals.failures += 1;
+        self.totals.damaged += u64::from(is_damage(&failure));
         if self.options.summary {
             self.summary.add_one("failure_codes", &failure.error.code);
         }
@@ -321,6 +323,9 @@ impl Listing {
             remark(&format_args!("{totals}; --all lists frames without an array"));
         } else if totals.failures > 0 && totals.files > 1 {
             remark(&totals);
+        }
+        if totals.damaged > 0 && !self.is_json {
+            remark_next_step();
         }
         Ok(totals.status())
     }

@@ -34,7 +34,7 @@ pub(crate) use json::json_value;
 pub(crate) use npy::Npy;
 pub(crate) use paths::{Paths, pair_or_paths};
 pub(crate) use selection::{Selected, Selection};
-pub(crate) use source::{FOLDER, Place, Positioned, Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
+pub(crate) use source::{Place, Positioned, Reader, ZIP_FILE, ZIP_ON_STDIN, begins_as_zip, is_zip};
 pub(crate) use store::{files_in, is_part, store_at, store_of_files, visit_files, visit_table};
 pub(crate) use target::{Found, Target, find_table};
 pub(crate) use targets::Stores;

@@ -113,6 +113,13 @@ impl Place {
 }
 
 impl Address {
+    /// Whether the address is a folder that is neither a sparse frame nor named as one.
+    pub(crate) fn is_folder(&self) -> bool {
+        let path = &self.path;
+        let is_folder = path.is_dir() && !is_sparse_frame(path) && !is_named_blosc2(path);
+        is_folder && self.inside == Inside::Whole
+    }
+
     /// Reads the header of the frame at the address.
     pub(crate) fn open(&self) -> Result<Frame<Reader>, Problem> {
         self.open_with_place().map(|(frame, _)| frame)
@@ -122,11 +129,8 @@ impl Address {
     /// bytes have no offset in a file.
     pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
-            let hint = || {
-                let path = &self.path;
-                let is_folder = path.is_dir() && !is_sparse_frame(path) && !is_named_blosc2(path);
-                if is_folder { Some(FOLDER) } else { is_zip(path).then_some(ZIP_FILE) }
-            };
+            let hint =
+                || if self.is_folder() { Some(FOLDER) } else { is_zip(&self.path).then_some(ZIP_FILE) };
             let frame = Frame::open(&self.path).map_err(|error| Problem { hint: hint(), ..error.into() })?;
             return Ok((frame.map_reader(|file| Box::new(file) as Reader), false));
         }

@@ -382,8 +382,7 @@ fn hint(target: &Target, problem: &Problem) -> Option<&'static str> {
         let has_inside = !target.is_named_blosc2() && !is_empty(target);
         return has_inside.then_some("; `b2nd ls --scan` looks for frames inside");
     }
-    let is_folder = problem.code == "io" && !target.is_named_blosc2() && target.path.is_dir();
-    is_folder.then_some(FOLDER)
+    Address::from(target.location()).is_folder().then_some(FOLDER)
 }
 
 /// The failure of a zip member that is not a frame, but has a Blosc2 extension.

@@ -10,6 +10,7 @@ use b2nd_serde::Entry;
 
 use crate::input::{Address, Failure, Inside, Location};
 use crate::names::is_named_blosc2;
+use crate::terminal::remark;
 use crate::text::{count, short};
 
 /// The remedy for the findings of a frame.
@@ -35,10 +36,8 @@ impl Mend {
 pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
-    // A file without its first bytes is not recognized as a frame, but the rest of the file may be undamaged.
-    let has_lost_start = findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame);
     // A salvage is preferred to a rewrite, because a rewrite would refuse a damaged frame.
-    if has(Remedy::Salvage) || has_lost_start && is_named_blosc2(path) {
+    if has(Remedy::Salvage) || has_lost_start(findings) && is_named_blosc2(path) {
         return salvage(location, findings, depth);
     }
     if location.inside != Inside::Whole {
@@ -52,6 +51,11 @@ pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDep
         .iter()
         .any(|finding| matches!(finding.code(), FindingCode::DtypeMismatch | FindingCode::UnknownDtype));
     if has(Remedy::Rewrite) { rewrite(path, has_wrong_dtype).map(Mend::Command) } else { None }
+}
+
+/// Whether a file without its first bytes is not recognized as a frame. The rest of the file may be undamaged.
+fn has_lost_start(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame)
 }
 
 /// The command that salvages the frame. The new file is in the folder of the damaged file, or in the current folder for
@@ -100,10 +104,11 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                 ErrorKind::ArrayUnknown => {
                     wrong_entry(path, findings).map(|option| format!("{command} {option}"))
                 }
-                ErrorKind::Unsupported => {
-                    let instead = instead_of_salvage(&Address::from(location))?;
-                    let why = format!("the frame has no array, so it cannot be salvaged{instead}");
-                    return Some(Mend::Advice(why));
+                ErrorKind::Unsupported | ErrorKind::Malformed if !has_lost_start(findings) => {
+                    return Some(Mend::Advice(match instead_of_salvage(&Address::from(location)) {
+                        Some(instead) => format!("the frame has no array, so it cannot be salvaged{instead}"),
+                        None => format!("restore it from another copy, because {error}"),
+                    }));
                 }
                 _ => None,
             };
@@ -131,15 +136,26 @@ pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     })
 }
 
+/// The next step after damage, as the end of a message.
+const NEXT_STEP: &str = "; `b2nd check --data` shows the damage and what `b2nd salvage` can save";
+
+/// Whether a damaged frame caused a failure.
+pub(crate) fn is_damage(failure: &Failure) -> bool {
+    let code = failure.error.finding.as_ref().map(|finding| finding.code());
+    code.and_then(FindingCode::remedy) == Some(Remedy::Salvage)
+}
+
 /// If a damaged frame caused a failure, adds a hint that names the next command.
 pub(crate) fn with_salvage(mut failure: Failure) -> Failure {
-    let remedy = failure.error.finding.as_ref().and_then(|finding| finding.code().remedy());
-    if remedy == Some(Remedy::Salvage) {
-        failure.error.hint = instead_of_salvage(&failure.address).or(Some(
-            "; `b2nd check --data` shows the damage, and `b2nd salvage` saves the undamaged parts in a new frame",
-        ));
+    if is_damage(&failure) {
+        failure.error.hint = instead_of_salvage(&failure.address).or(Some(NEXT_STEP));
     }
     failure
+}
+
+/// Names the next command once, after all failures, because a hint for each of them would repeat the same text.
+pub(crate) fn remark_next_step() {
+    remark(&NEXT_STEP.trim_start_matches("; "));
 }
 
 /// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is

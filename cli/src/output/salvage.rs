@@ -36,6 +36,7 @@ pub(crate) struct Salvaged<'s> {
     lost_metalayers: Vec<LayerRecord<'s>>,
     unverified_metalayers: Vec<LayerRecord<'s>>,
     outdated_metalayers: &'s [String],
+    unowned: Option<String>,
     unverified: Vec<RangeRecord<'s>>,
     /// The chunks of `unverified` for the text output, with one entry per range. All chunks of a frame can be
     /// unverified, for example if their codec is unknown. So a list with one entry per chunk could be very long.
@@ -90,6 +91,7 @@ impl<'s> Salvaged<'s> {
             lost_metalayers: layer_records(&report.lost_metalayers),
             unverified_metalayers: layer_records(&report.unverified_metalayers),
             outdated_metalayers: &report.outdated,
+            unowned: report.unowned.as_ref().map(ToString::to_string),
             unverified: range_records(&report.unverified, geometry.as_ref(), MAX_LISTED),
             unverified_ranges: range_records(&report.unverified, geometry.as_ref(), 0),
             saved_with_order: report.saved_with_order,
@@ -116,6 +118,13 @@ impl Display for Salvaged<'_> {
                 f,
                 "  no damage found; check these values, which nothing else in the file confirms: {}",
                 self.array
+            )?;
+        }
+        if let Some(unowned) = &self.unowned {
+            writeln!(
+                f,
+                "  unowned: {unowned}: chunks were replaced or deleted, or an entry is wrong, and its chunk may be in the wrong \
+                 place or out of date"
             )?;
         }
         for restored in &self.restored {

@@ -13,6 +13,8 @@ pub(crate) struct Totals {
     pub(crate) tables: u64,
     pub(crate) others: u64,
     pub(crate) failures: u64,
+    /// How many of the failures are damage.
+    pub(crate) damaged: u64,
     pub(crate) files: u64,
     /// The number of arrays that do not meet the conditions of a filter.
     pub(crate) unwanted: u64,
@@ -27,6 +29,7 @@ impl Totals {
         self.tables += other.tables;
         self.others += other.others;
         self.failures += other.failures;
+        self.damaged += other.damaged;
         self.files += other.files;
         self.unwanted += other.unwanted;
         self.hides |= other.hides;

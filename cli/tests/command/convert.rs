@@ -530,6 +530,40 @@ fn append_accepts_a_dtype_that_differs_only_by_its_alignment() {
     assert_eq!(output.status.code(), Some(1), "other fields");
 }
 
+/// python-blosc2 stores the padding of an aligned struct as fields, which NumPy names by their numbers. A NumPy file has
+/// the same bytes without these fields.
+#[test]
+fn append_accepts_a_dtype_that_differs_only_by_padding() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, descr: &str, items: &[u8]| {
+        fs::write(folder.path().join(name), npy(&header(descr, "(1,)"), items)).unwrap();
+    };
+    let item = [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0];
+    write("items.npy", "[('a', '|i1'), ('', '|V3'), ('b', '<i4'), ('', '|V4')]", &item);
+    for (fields, is_same) in [
+        ("('a', '|i1'), ('f1', '|V3'), ('b', '<i4'), ('f3', '|V4')", true),
+        ("('a', '|i1'), ('f1', '|V3'), ('b', '<i4'), ('x', '|V4')", false),
+        ("('a', '|i1'), ('f1', '|V3'), ('b', '<i4'), ('f3', '<i4')", false),
+        ("('a', '|i1'), ('f1', '|V3'), ('c', '<i4'), ('f3', '|V4')", false),
+        ("('a', '|i1'), ('f1', '|V3'), ('b', '<u4'), ('f3', '|V4')", false),
+        ("('a', '|i1'), ('f1', '|V7'), ('b', '<i4')", false),
+        ("('a', '|i1'), ('f1', '|V3'), ('b', '<i4')", false),
+    ] {
+        write("padded.npy", &format!("[{fields}]"), &item);
+        assert!(run(folder.path(), &["convert", "padded.npy", "padded.b2nd"]).status.success(), "{fields}");
+        let output = run(folder.path(), &["convert", "--append", "0", "items.npy", "padded.b2nd"]);
+        assert_eq!(output.status.success(), is_same, "{fields}: {}", text(&output.stderr));
+        if is_same {
+            assert_eq!(read(&folder.path().join("padded.b2nd")), item.repeat(2));
+            write("named.npy", &format!("[{fields}]"), &item);
+            assert!(run(folder.path(), &["convert", "items.npy", "gaps.b2nd"]).status.success());
+            let output = run(folder.path(), &["convert", "--append", "0", "named.npy", "gaps.b2nd"]);
+            assert_eq!(text(&output.stderr), "");
+        }
+        fs::remove_file(folder.path().join("padded.b2nd")).unwrap();
+    }
+}
+
 /// As with any program, the umask determines who can read a new file.
 #[cfg(unix)]
 #[test]

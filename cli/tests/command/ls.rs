@@ -614,3 +614,28 @@ fn every_array_of_the_corpus_is_listed_with_what_it_says() {
     }
     assert!(entries.len() > 200 && scanned < 40, "{scanned}");
 }
+
+#[test]
+fn ls_and_info_of_several_damaged_files_name_the_next_step_once() {
+    let folder = folder();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for (name, length) in [("a.b2nd", 100), ("b.b2nd", 300), ("c.b2nd", 520)] {
+        fs::write(folder.path().join(name), &whole[..length]).unwrap();
+    }
+    fs::write(folder.path().join("text.b2nd"), "text").unwrap();
+    let step = "b2nd: `b2nd check --data` shows the damage and what `b2nd salvage` can save\n";
+    for (arguments, is_named) in [
+        (&["ls", "a.b2nd", "b.b2nd", "c.b2nd"][..], true),
+        (&["ls", "a.b2nd"], true),
+        (&["info", "a.b2nd", "b.b2nd", "c.b2nd"], true),
+        (&["ls", "c.b2nd", "text.b2nd"], false),
+        (&["info", "c.b2nd", "text.b2nd"], false),
+        (&["info", "--json", "a.b2nd", "b.b2nd"], false),
+        (&["ls", "--json", "a.b2nd", "b.b2nd"], false),
+    ] {
+        let output = run(folder.path(), arguments);
+        let error = text(&output.stderr);
+        assert_eq!(error.matches("b2nd check").count(), usize::from(is_named), "{arguments:?}: {error}");
+        assert_eq!(error.ends_with(step), is_named, "{arguments:?}: {error}");
+    }
+}

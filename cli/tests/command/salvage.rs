@@ -326,6 +326,24 @@ fn a_salvage_that_finds_no_damage_says_what_to_check() {
 }
 
 #[test]
+fn a_salvage_says_that_bytes_belong_to_no_entry() {
+    let folder = folder();
+    let file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    // The last chunk gets a special value, so 64 bytes belong to no entry. The chunk index begins at byte 421.
+    let mut special = file.clone();
+    special[421 + 32 + 24..421 + 32 + 32].copy_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0x81]);
+    fs::write(folder.path().join("special.b2nd"), &special).unwrap();
+    let output = run(folder.path(), &["salvage", "special.b2nd", "new.b2nd"]);
+    let expected = "  unowned: byte 357 of the frame: 64 bytes belong to no entry of the chunk index, the first ones here: \
+                    chunks were replaced or deleted, or an entry is wrong, and its chunk may be in the wrong place or out \
+                    of date\n";
+    assert!(text(&output.stdout).contains(expected), "{}", screen(&output));
+    let output = run(folder.path(), &["salvage", "--json", "--dry-run", "special.b2nd", "other.b2nd"]);
+    let unowned = "\"unowned\":\"byte 357 of the frame: 64 bytes belong to no entry";
+    assert!(text(&output.stdout).contains(unowned), "{}", screen(&output));
+}
+
+#[test]
 fn an_empty_file_is_not_asked_for_its_shape() {
     let folder = folder();
     fs::write(folder.path().join("empty.b2nd"), "").unwrap();
@@ -336,6 +354,24 @@ fn an_empty_file_is_not_asked_for_its_shape() {
         "{}",
         screen(&output)
     );
+}
+
+#[test]
+fn a_file_that_ends_in_its_header_is_not_asked_for_its_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for length in [8, 40, 100, 164] {
+        fs::write(folder.path().join("cut.b2nd"), &whole[..length]).unwrap();
+        let output = run(folder.path(), &["salvage", "cut.b2nd", "new.b2nd"]);
+        assert_eq!(output.status.code(), Some(1));
+        let error = text(&output.stderr);
+        assert!(error.starts_with("b2nd: cut.b2nd: nothing could be saved: the file "), "{error}");
+        assert!(!error.contains("--shape"), "{error}");
+        let checked = run(folder.path(), &["check", "cut.b2nd"]);
+        let advice =
+            "cut.b2nd: what to do: restore it from another copy, because nothing could be saved: the file ";
+        assert!(text(&checked.stdout).replace("\n    ", " ").contains(advice), "{}", text(&checked.stdout));
+    }
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(crate) mod check_report;
 pub(crate) mod chunk_data;
 pub(crate) mod chunk_files;
 mod chunk_findings;
-mod unowned;
+pub(crate) mod unowned;
 
 pub(crate) mod chunk_walk;
 mod index_check;

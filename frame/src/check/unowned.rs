@@ -1,5 +1,6 @@
 //! Finds bytes and chunk files that no entry of the chunk index refers to.
 
+use core::ops::Range;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -23,22 +24,28 @@ pub(super) fn bytes(
     let gaps: Vec<_> = gaps.map(|gap| gap.start - start..gap.end - start).collect();
     // The last record is nearly always in the last gap.
     let holes = recorded_holes(gaps.iter().rev().map(|gap| gap.end), read)?;
-    let mut unowned = gaps.into_iter().flat_map(|gap| outside_holes(gap, &holes)).peekable();
-    let first = unowned.peek().map(|gap| start + gap.start);
-    let count: u64 = unowned.map(|gap| gap.end - gap.start).sum();
+    let unowned = gaps.into_iter().flat_map(|gap| outside_holes(gap, &holes));
+    Ok(of_ranges(unowned.map(|gap| start + gap.start..start + gap.end)))
+}
+
+/// The finding for byte ranges of the frame that no entry refers to, in ascending order.
+pub(crate) fn of_ranges(unowned: impl Iterator<Item = Range<u64>>) -> Option<Finding> {
+    let mut unowned = unowned.peekable();
+    let first = unowned.peek().map(|range| range.start);
+    let count: u64 = unowned.map(|range| range.end - range.start).sum();
     let text = match count {
         1 => "1 byte belongs to no entry of the chunk index".into(),
         _ => format!("{count} bytes belong to no entry of the chunk index, the first ones here"),
     };
     let finding =
         |first| Finding::new(FindingCode::UnownedBytes, Place::Chunk).at(first).numbers(0, count).text(text);
-    Ok(first.map(finding))
+    first.map(finding)
 }
 
 /// The finding for chunk files that no entry refers to. `listed` has the numbers of the chunk files in the directory,
 /// in ascending order, and `owned` has the numbers of the chunk files that an entry refers to. Empty files are not
 /// reported: C-Blosc2 leaves an empty file when a chunk becomes special.
-pub(super) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
+pub(crate) fn files(directory: &Path, listed: &[u64], owned: &BTreeSet<u64>) -> Option<Finding> {
     let is_not_empty = |number: &&u64| {
         let metadata = fs::symlink_metadata(directory.join(name(**number)));
         metadata.is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0)

@@ -22,8 +22,8 @@ codes! {
          the chunks must be assumed."
     LongerFile "longer-file" Warning Frame Rewrite
         "The file is longer than the frame. Readers ignore the bytes after the frame."
-        "Something was appended, or the frame was written over a longer file."
-        "Nothing, if the bytes were appended on purpose. A rewrite into another file drops them."
+        "A writer was killed before its commit, something was appended, or the frame was written over a longer file."
+        "Nothing, if the bytes were appended on purpose. A rewrite drops them."
     TooLong "too-long" Error Frame Salvage
         "The header is longer than 64 MiB (in a zip file 1 MiB), or the trailer is longer than 256 MiB. Real headers \
          and trailers have a few KiB. This crate does not read longer ones, because a damaged file could claim any \

@@ -26,7 +26,7 @@ pub(crate) fn all<R: ReadAt>(
     let (bytes, fault) = match length(frame.header(), &end) {
         Ok(length) => (frame.last_bytes(length)?, None),
         // A fault has a row, unless a writer may have caused it.
-        Err(error) => (end, Some(frame.or_changing(error).into_finding()?)),
+        Err(error) => (end, Some(frame.or_changing(error, None).into_finding()?)),
     };
     // An error only means that the function returned `Break`.
     let _ = write(frame.header(), &bytes, fault, &mut until_break(&mut receive));

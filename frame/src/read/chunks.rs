@@ -14,6 +14,7 @@ use crate::file_version::{FileStamp, StampHash};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
+use crate::read::frame_state::ChunkFileState;
 use crate::read::open::open_chunk_file;
 use crate::source::{ReadAt, read_up_to};
 use crate::spans::gaps;
@@ -48,6 +49,8 @@ pub struct Chunks<'f, R> {
     announced: Range<u64>,
     /// The rules for chunk headers, created on first use.
     rules: Option<ChunkRules>,
+    /// The chunk file that was read last.
+    chunk_file: Option<ChunkFileState>,
     /// Whether the frame is compared with the frame at its path after an error.
     is_compared: bool,
 }
@@ -108,7 +111,6 @@ pub(crate) struct ChunkBytes {
     /// this chunk to the end of all chunks; for a chunk file, it is the length of the file.
     pub(crate) room: u64,
     /// The version of the chunk file; `None` for a chunk in the frame.
-    #[cfg_attr(not(feature = "decompress"), expect(dead_code, reason = "only slices compare it"))]
     pub(crate) version: Option<StampHash>,
 }
 
@@ -236,6 +238,7 @@ impl<'f, R> Chunks<'f, R> {
             lookahead: Lookahead::default(),
             announced: 0..0,
             rules: None,
+            chunk_file: None,
             is_compared: false,
         }
     }
@@ -246,7 +249,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     pub(crate) fn open_or_changing(frame: &'f Frame<R>) -> Result<Self, Error> {
         match frame.index() {
             Ok(index) => Ok(Self { is_compared: true, ..Self::new(frame, index) }),
-            Err(error) => Err(frame.or_changing(error)),
+            Err(error) => Err(frame.or_changing(error, None)),
         }
     }
 
@@ -256,7 +259,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         if !self.is_compared {
             return Err(error);
         }
-        let error = self.frame.or_changing(error);
+        let error = self.frame.or_changing(error, self.chunk_file.as_ref());
         // A comparison reads the whole index. If it finds no change, later errors are not compared: in a damaged frame,
         // each chunk can have an error.
         self.is_compared = error.kind() == ErrorKind::Changing;
@@ -447,7 +450,12 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
                 let bytes = self.near(start.saturating_add(from), length)?;
                 Ok(Some(ChunkBytes { bytes, room, version: None }))
             }
-            ChunkPlace::File(number) => self.frame.file_bytes(number, from, length),
+            ChunkPlace::File(number) => {
+                let read = self.frame.file_bytes(number, from, length)?;
+                let version = read.as_ref().and_then(|read| read.version);
+                self.chunk_file = Some(ChunkFileState { number, version });
+                Ok(read)
+            }
             ChunkPlace::Special(_) | ChunkPlace::Invalid(_) => {
                 Ok(Some(ChunkBytes { bytes: Vec::new(), room: 0, version: None }))
             }

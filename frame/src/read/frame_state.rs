@@ -1,15 +1,16 @@
 //! The state of a frame in its file, to find out whether a writer has changed it.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::hash::Hasher;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::chunk::entry::index_start;
+use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::{FileVersion, has_changed};
+use crate::file_version::{FileStamp, FileVersion, StampHash, has_changed};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
@@ -27,6 +28,10 @@ const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The largest number of looks.
 const LOOKS: usize = 20;
+
+/// A file that was written recently counts as finished if this many looks in a row find no further write.
+// On a busy system, a writer can wait for the processor between two writes for longer than `INTERVAL`.
+const EQUAL_LOOKS: usize = 6;
 
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
 // The header alone does not show every change: a change of a sparse frame can leave an equal header. Nor do the index
@@ -77,21 +82,40 @@ impl FrameState {
     }
 }
 
+/// A chunk file of a sparse frame, as it was when it was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChunkFileState {
+    pub(crate) number: u64,
+    /// `None` if the file was missing.
+    pub(crate) version: Option<StampHash>,
+}
+
+impl ChunkFileState {
+    /// The metadata of the file or, if it is missing, of the directory. `None` if the file has changed since it was read.
+    // C-Blosc2 truncates a chunk file before it writes the new chunk. If it replaces the whole frame, it removes the files
+    // one by one. In both cases, the index can be the old one for a while.
+    fn unchanged(&self, directory: &Path) -> Option<Metadata> {
+        let file = directory.join(chunk_file::name(self.number)).metadata().ok().filter(Metadata::is_file);
+        let version = file.as_ref().map(|file| FileStamp::of(file).to_hash());
+        if version == self.version { file.or_else(|| directory.metadata().ok()) } else { None }
+    }
+}
+
 #[cfg(feature = "decompress")]
 impl<R> Frame<R> {
     /// Replaces an error about the header by [`ErrorKind::Changing`] if a writer may have caused it.
     #[cold]
     pub(crate) fn header_or_changing(&self, error: Error) -> Error {
-        if can_be_caused(&error) && self.is_changed(None) { error.into_changing() } else { error }
+        if can_be_caused(&error) && self.is_changed(None, None) { error.into_changing() } else { error }
     }
 }
 
 impl<R> Frame<R> {
     /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
-    /// given, the index and the trailer are compared too.
-    fn is_changed(&self, state: Option<&FrameState>) -> bool {
+    /// given, the index and the trailer are compared too, and if `chunk_file` is given, this file.
+    fn is_changed(&self, state: Option<&FrameState>, chunk_file: Option<&ChunkFileState>) -> bool {
         let Some(path) = self.path() else { return false };
-        let mut before = None;
+        let (mut before, mut equal_looks) = (None, 0);
         for _ in 0..LOOKS {
             // If there is no frame any more, the file has gone, or has an unfinished header.
             if !is_at(path, self.header_bytes(), state) {
@@ -102,20 +126,30 @@ impl<R> Frame<R> {
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
-            let Ok(metadata) = path.metadata() else { return false };
+            // It was there a moment ago.
+            let Ok(metadata) = path.metadata() else { return true };
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
             let version = FileVersion::from(&metadata);
             if has_changed(self.version.as_ref(), Some(&version)) {
                 return true;
             }
+            let chunk_file =
+                chunk_file.zip(self.directory()).map(|(read, directory)| read.unchanged(directory));
+            if let Some(None) = chunk_file {
+                return true;
+            }
+            let chunk_file = chunk_file.flatten();
+            let versions = Some((version, chunk_file.as_ref().map(FileStamp::of)));
+            equal_looks = if before == versions { equal_looks + 1 } else { 1 };
             // A time in the future comes from another clock, so the age is not known.
-            let age = metadata.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+            let age = |metadata: &Metadata| SystemTime::now().duration_since(metadata.modified().ok()?).ok();
+            let age = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().filter_map(age).min();
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
             // header yet. Then more writes follow soon.
-            if age.is_none_or(|age| age > RECENT) || before.as_ref() == Some(&version) {
+            if age.is_none_or(|age| age > RECENT) || equal_looks == EQUAL_LOOKS {
                 return false;
             }
-            before = Some(version);
+            before = versions;
             thread::sleep(INTERVAL);
         }
         true
@@ -126,14 +160,15 @@ impl<R: ReadAt> Frame<R> {
     /// Replaces an error of reading by [`ErrorKind::Changing`] if a writer may have caused it.
     ///
     /// A frame that was opened by its path can be changed or replaced while it is read. Bytes from before and after the
-    /// change then contradict each other, as if the frame were damaged.
+    /// change then contradict each other, as if the frame were damaged. `chunk_file` is the chunk file that was
+    /// read last, if the frame is sparse.
     #[cold]
-    pub(crate) fn or_changing(&self, error: Error) -> Error {
+    pub(crate) fn or_changing(&self, error: Error, chunk_file: Option<&ChunkFileState>) -> Error {
         if !can_be_caused(&error) || self.path().is_none() {
             return error;
         }
         let state = FrameState::of(self).ok();
-        if self.is_changed(state.as_ref()) { error.into_changing() } else { error }
+        if self.is_changed(state.as_ref(), chunk_file) { error.into_changing() } else { error }
     }
 }
 

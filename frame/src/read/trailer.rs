@@ -12,7 +12,7 @@ const TRAILER_READ: usize = 512;
 /// Reads the trailer. If the source has another version than before the header was read, or a writer may have caused an
 /// error, the result is `Changing`.
 pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
-    let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error))?;
+    let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error, None))?;
     if has_changed(frame.version.as_ref(), frame.reader.version().as_ref()) {
         return Err(Error::changing(None));
     }

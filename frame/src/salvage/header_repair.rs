@@ -15,7 +15,7 @@ use b2nd_chunk::internals::VERSIONS;
 use crate::chunk_file::SPARSE_INDEX;
 use crate::code::{FindingCode, Remedy, Severity};
 use crate::error::Error;
-use crate::finding::{Escaped, Finding};
+use crate::finding::{Escaped, Finding, Place};
 use crate::header::fields::{FRAME_TYPE, Generation, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET, MAX_HEADER_LEN, not_a_frame};
@@ -311,6 +311,23 @@ impl Values {
         bytes
     }
 
+    /// Why nothing can be saved from a file of `len` bytes that ends within its header, which begins with `prefix`.
+    fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
+        let stated = self.length(HeaderField::HeaderLen);
+        // A header is not longer than its frame, so a greater length is damaged, and the file may have chunks.
+        let is_right = stated <= self.length(HeaderField::FrameLen).min(MAX_HEADER_LEN as u64);
+        let header_len = (Generation::Present.head_len() as u64).max(if is_right { stated } else { 0 });
+        // In the first few bytes of a header, most of its fixed bytes are missing, and so the header counts as lost.
+        let begins_header = || {
+            fixed(Generation::Present).all(|(at, byte, _)| prefix.get(at).is_none_or(|&found| found == byte))
+        };
+        let is_cut_off = len < header_len && len > 0 && (!self.is_lost || begins_header());
+        is_cut_off.then(|| {
+            let text = format!("nothing could be saved: the file has only {len} bytes of the header, which has at least {header_len}");
+            Error::malformed(Finding::new(FindingCode::Truncated, Place::File).numbers(header_len, len).text(text))
+        })
+    }
+
     /// Why there is no array, if the reason is not a damaged metalayer.
     fn no_array(&self, prefix: &[u8], given: &ArrayEntries) -> Option<Error> {
         if self.is_lost && given.is_empty() {
@@ -430,6 +447,10 @@ impl DamagedHeader {
         let stated = usize::try_from(stated).ok();
         let stated = stated.filter(|len| (Generation::Present.head_len()..=MAX_HEADER_LEN).contains(len));
         let mut found = find(&prefix, stated, values.is_lost, notes);
+        let has_more = file.directory().is_some() || found.array.is_some() && (found.end as u64) < file.len;
+        if let Some(error) = values.cut_off(&prefix, file.len).filter(|_| !has_more) {
+            return Err(error);
+        }
         let meta = given.apply(found.array.as_ref());
         let meta = meta.map_err(|error| match &values {
             _ if is_missing => Error::array_unknown(format_args!(
@@ -459,16 +480,7 @@ impl DamagedHeader {
             }
         }
         let found_len = (found.end > 0).then_some(found.end);
-        let mut header_lens: Vec<u64> =
-            [stated, found_len].into_iter().flatten().map(|len| len as u64).collect();
-        header_lens.dedup();
-        if header_lens.is_empty() {
-            // The length of the header is not known. But the header ends where the first chunk begins, so the first
-            // chunk is searched for.
-            for sizes in &sizes {
-                header_lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
-            }
-        }
+        let header_lens = header_lens(file, [stated, found_len], &sizes)?;
         let compression = values.compression(&mut notes.restored);
         let (layers, nchunks, is_sparse) = (found.layers, geometry.nchunks(), file.directory().is_some());
         Ok(Self { prefix, values, dtype, compression, layers, is_sparse, header_lens, sizes, nchunks })
@@ -553,6 +565,24 @@ impl DamagedHeader {
             "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
         ))
     }
+}
+
+/// The possible lengths of the header, from those that are `known`. The most likely length comes first.
+fn header_lens<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    known: [Option<usize>; 2],
+    sizes: &[Sizes],
+) -> Result<Vec<u64>, Error> {
+    let mut lens: Vec<u64> = known.into_iter().flatten().map(|len| len as u64).collect();
+    lens.dedup();
+    if lens.is_empty() {
+        // The length of the header is not known. But the header ends where the first chunk begins, so the first chunk is
+        // searched for.
+        for sizes in sizes {
+            lens.extend(file.search(TYPESIZE, &signature(sizes))?.map(|first| first - TYPESIZE));
+        }
+    }
+    Ok(lens)
 }
 
 /// Parses the dtype of an array; `None` if the layout stores no dtype. An unknown dtype is an error, and so is a dtype

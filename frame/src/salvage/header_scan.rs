@@ -7,11 +7,14 @@ use std::collections::BTreeSet;
 
 use b2nd_chunk::{ChunkHeader, Filter};
 
+use crate::check::{chunk_files, unowned};
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::chunk::entry::{ChunkEntry, ChunkPlace, chunks_len, index_start};
 use crate::chunk::hole::{outside_holes, recorded_holes};
 use crate::error::Error;
+use crate::finding::Finding;
 use crate::header::frame::Frame;
+use crate::header::frame_header::Header;
 use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::{ENTRIES_BETWEEN_STOPS, Progress};
 use crate::read::blocks::CHUNK_START_LEN;
@@ -37,6 +40,8 @@ pub(super) struct HeaderScan {
     /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may be the chunk of a
     /// damaged entry with a special value.
     pub(super) unowned: Option<Range<u64>>,
+    /// The finding for bytes or chunk files that no entry of the chunk index refers to.
+    pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
     /// The numbers of the chunks whose places could be inferred if the order of the file was assumed.
@@ -129,6 +134,14 @@ impl ReadHeaders {
         Ok(read)
     }
 
+    /// The filters that most chunks have, because the filters in the header may be damaged. In a tie, the filters in the
+    /// header are preferred.
+    fn usual_filters(&self, header: &Header) -> Option<Vec<Filter>> {
+        let is_stated = |filters: &[Filter]| header.pipeline().eq(filters.iter().copied());
+        let usual = self.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
+        usual.map(|(filters, _)| filters.clone())
+    }
+
     /// Replaces the spans by the byte ranges of the chunks whose ends are known, sorted by their starts.
     fn owned<R: ReadAt>(
         &mut self,
@@ -176,19 +189,18 @@ impl HeaderScan {
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
-        // The filters of most chunks count as the usual filters, because the filters in the header may be damaged. In a
-        // tie, the filters in the header are preferred.
-        let is_stated = |filters: &[Filter]| frame.header().pipeline().eq(filters.iter().copied());
-        let usual = read.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
-        rules.filters = usual.map(|(filters, _)| filters.clone());
-        let (mut unowned, mut inferred) = (None, None);
-        if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
+        rules.filters = read.usual_filters(frame.header());
+        let (mut unowned, mut unowned_finding, mut inferred) = (None, None, None);
+        if survey.header.is_sparse && read.first_uncompared.is_none() {
+            unowned_finding = unowned_files(frame, survey, &read.places);
+        } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
             let is_partly_shared =
                 |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
             let is_partly_shared = read.spans.iter().any(is_partly_shared);
             let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
             let ranges = unowned_ranges(frame, survey, &owned);
+            unowned_finding = unowned::of_ranges(without_entries(&ranges, &read.places));
             let stated = StatedPlaces {
                 owned: &owned,
                 offsets: &read.places,
@@ -216,6 +228,7 @@ impl HeaderScan {
             sharing,
             wrong_lengths,
             unowned,
+            unowned_finding,
             inferred,
             without_order,
             places,
@@ -316,6 +329,24 @@ fn unowned_ranges<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, owned: &[Range<
     unowned.map(|range| start + range.start..start + range.end).collect()
 }
 
+/// The parts of the ranges before the first chunk that an entry leads to. A damaged chunk can own the bytes after its
+/// start. `places` must be sorted.
+fn without_entries(ranges: &[Range<u64>], places: &[u64]) -> impl Iterator<Item = Range<u64>> {
+    let before_entry = |range: &Range<u64>| {
+        let next = places.get(places.partition_point(|&place| place < range.start));
+        range.start..next.map_or(range.end, |&next| next.min(range.end))
+    };
+    ranges.iter().map(before_entry).filter(|range| !range.is_empty())
+}
+
+/// The finding for chunk files of a sparse frame that no entry of the chunk index refers to.
+fn unowned_files<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, places: &[u64]) -> Option<Finding> {
+    // Without an index, any chunk file may belong to the frame.
+    let directory = frame.directory().filter(|_| survey.parts.index.is_some())?;
+    let listed = chunk_files::list(directory).ok()?;
+    unowned::files(directory, &listed, &places.iter().copied().collect())
+}
+
 /// Counts the filter pipeline of a compressed chunk.
 fn count(pipelines: &mut Vec<(Vec<Filter>, u64)>, header: &ChunkHeader) {
     // Some chunks do not show the filters of the frame. These are chunks without compressed blocks, with a header of
@@ -347,6 +378,7 @@ mod tests {
             sharing: BTreeSet::new(),
             wrong_lengths: BTreeSet::new(),
             unowned: None,
+            unowned_finding: None,
             inferred: None,
             without_order: BTreeSet::new(),
             places: Vec::new(),

@@ -247,7 +247,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
     /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
     /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
-    /// - [`Malformed`] if the file is not a frame, or if the check of the new frame finds an error.
+    /// - [`Malformed`] if the file is not a frame or ends within the header, or if the check of the new frame finds an
+    ///   error.
     /// - [`Exists`] if the path exists.
     /// - [`Locked`] if another process holds the lock of the damaged frame.
     /// - [`Changing`] if the damaged frame was changed during the salvage.

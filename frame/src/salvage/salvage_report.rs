@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::chunk::entry::ChunkCounts;
 use crate::chunk_file::SPARSE_INDEX;
-use crate::finding::counted;
+use crate::finding::{Finding, counted};
 use crate::header::frame::Frame;
 use crate::header::section::ARRAY_NAME;
 
@@ -43,6 +43,13 @@ pub struct SalvageReport {
     /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
     ///   ([`LostPage`](crate::FindingCode::LostPage)).
     pub unverified: Vec<ChunkRange>,
+    /// The finding of a [`check`](crate::check()) for bytes or chunk files that no entry of the chunk index refers to
+    /// ([`UnownedBytes`](crate::FindingCode::UnownedBytes)). They are not in the new frame.
+    ///
+    /// Replaced and deleted chunks leave such bytes, so this is no sign of damage. But if an entry is damaged so that it
+    /// leads to another chunk, or to an earlier state of its chunk, these bytes can be the only trace: a chunk in the new
+    /// frame may then be in the wrong place, or out of date, without being [`unverified`](Self::unverified).
+    pub unowned: Option<Finding>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<MetalayerNote>,
     /// The vlmetalayers in the new frame whose values were not decompressed, because they exceed the expansion limit or
@@ -66,6 +73,7 @@ pub(super) struct Notes {
     pub(super) lost: Vec<ChunkRange>,
     pub(super) saved_with_order: u64,
     pub(super) unverified: Vec<ChunkRange>,
+    pub(super) unowned: Option<Finding>,
     pub(super) lost_metalayers: Vec<MetalayerNote>,
     pub(super) unverified_metalayers: Vec<MetalayerNote>,
     pub(super) outdated: Vec<String>,
@@ -80,6 +88,7 @@ impl Notes {
             lost,
             saved_with_order,
             unverified,
+            unowned,
             lost_metalayers,
             unverified_metalayers,
             outdated,
@@ -92,6 +101,7 @@ impl Notes {
             lost,
             saved_with_order,
             unverified,
+            unowned,
             lost_metalayers,
             unverified_metalayers,
             outdated,
@@ -294,9 +304,10 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value is wrong and nothing else in the
-    /// file shows it. This can happen with a wrong shape with the right grid of chunks, a wrong chunk shape with the
-    /// right grid of blocks, a wrong dtype, and wrong data.
+    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value is
+    /// wrong and nothing else in the file shows it. This can happen with a wrong shape with the right grid of chunks, a
+    /// wrong chunk shape with the right grid of blocks, a wrong dtype, and wrong data. Entries of the chunk index can be
+    /// wrong if there are [`unowned`](Self::unowned) bytes.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

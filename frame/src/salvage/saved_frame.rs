@@ -2,7 +2,7 @@
 
 use std::io::{Seek, Write};
 
-use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, set_filter};
+use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, restore_codec, set_filter};
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
@@ -167,6 +167,11 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
                 headers.push((bytes, restored, DAMAGED_HEADER.into()));
             }
         }
+        let mut bytes = first.bytes.clone();
+        if let Some([old, right]) = restore_codec(&mut bytes) {
+            let restored = format!("the codec in the flags of its header was {old}, and is {right}");
+            headers.push((bytes, restored, DAMAGED_HEADER.into()));
+        }
         headers.extend(self.restored_filter(&first.bytes));
         headers
     }
@@ -243,6 +248,7 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     let (stored, nchunks) = (damaged.len, survey.parts.sizes.nchunks);
     let (frame, progress) = survey.frame(damaged)?;
     let mut scan = HeaderScan::new(&frame, survey, progress)?;
+    notes.unowned = scan.unowned_finding.take();
     if let Some(inferred) = scan.inferred.as_ref().filter(|inferred| inferred.method == Method::FileOrder) {
         let (found, wrong) = (inferred.all.len() as u64, inferred.offsets.len() as u64);
         notes.assumed_order = Some(AssumedOrder { found, missing: 0, nchunks, wrong_entries: wrong });

@@ -182,7 +182,7 @@ impl SlicePlan {
         if let Some((request, _)) = requests
             .find(|(request, bytes)| request.file.is_some() && request.range.start == 0 && bytes.is_empty())
         {
-            let error = self.waves.missing(request);
+            let error = self.waves.missing(request.file);
             self.ranges.clear();
             self.state = State::Failed;
             return Err(error);

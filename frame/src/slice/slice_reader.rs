@@ -155,12 +155,13 @@ impl<R: ReadAt> Slice<'_, R> {
             let mut answers = Vec::new();
             while waves.advance(answers, receive)? {
                 let _lock = patience.map(|patience| frame.share_lock(patience)).transpose()?;
-                answers = frame.read_wave(&waves)?;
+                answers = frame.read_wave(&mut waves)?;
             }
             Ok(())
         });
         // The version is checked even after an error, because a change of the file can have caused the error.
-        let result = array.check_version().and_then(|()| filled.map_err(|error| frame.or_changing(error)));
+        let or_changing = |error| frame.or_changing(error, waves.chunk_file());
+        let result = array.check_version().and_then(|()| filled.map_err(or_changing));
         result.inspect_err(|error| array.shared.record_change(error))
     }
 }
@@ -173,10 +174,17 @@ impl<R: ReadAt> Frame<R> {
     }
 
     /// Reads the byte ranges of a wave. If the source lacks some of them, the error lists all missing ranges.
-    fn read_wave(&self, waves: &Waves) -> Result<Vec<Answer>, Error> {
-        let requests = waves.requests().iter();
-        self.read_ahead(requests.clone().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;
-        requests.map(|of| self.read_request(of)?.ok_or_else(|| waves.missing(of))).collect()
+    fn read_wave(&self, waves: &mut Waves) -> Result<Vec<Answer>, Error> {
+        let requests = waves.requests();
+        self.read_ahead(requests.iter().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            let Some(answer) = self.read_request(request)? else {
+                return Err(waves.missing(request.file));
+            };
+            answers.push(answer);
+        }
+        Ok(answers)
     }
 
     /// Reads the byte range of a request; `None` if the chunk file of the request is missing.

@@ -16,6 +16,7 @@ use crate::file_version::{StampHash, has_changed};
 use crate::header::frame_header::cut_short;
 use crate::index::index_reader::Index;
 use crate::index::index_rules::about;
+use crate::read::frame_state::ChunkFileState;
 use crate::slice::block_groups::{extent, groups, needs_whole, start_len};
 use crate::slice::chunk_limit::ChunkLimit;
 use crate::slice::copy_task::{CopyTask, ReceiveTask, StoredBlock, TaskData, misfit};
@@ -110,6 +111,7 @@ pub(super) struct Waves {
     /// The reads that the current wave covers.
     planned: Vec<PlannedRead>,
     requests: Vec<Request>,
+    chunk_file: Option<ChunkFileState>,
 }
 
 /// A chunk of the slice that is stored.
@@ -175,6 +177,7 @@ impl Waves {
             open_chunks: VecDeque::new(),
             planned: Vec::new(),
             requests: Vec::new(),
+            chunk_file: None,
             selection,
         }
     }
@@ -186,6 +189,11 @@ impl Waves {
     /// The byte ranges of the current wave, sorted and without overlap.
     pub(super) fn requests(&self) -> &[Request] {
         &self.requests
+    }
+
+    /// The chunk file whose bytes were taken last, or that is missing.
+    pub(super) fn chunk_file(&self) -> Option<&ChunkFileState> {
+        self.chunk_file.as_ref()
     }
 
     /// Takes the bytes of the current wave, passes the tasks for these bytes to `receive`, and plans the next wave.
@@ -236,6 +244,9 @@ impl Waves {
         receive: &mut ReceiveTask<'_>,
     ) -> Result<(), Error> {
         let PlannedRead { purpose, range, file, request: _ } = planned;
+        if let Some(number) = file {
+            self.chunk_file = Some(ChunkFileState { number, version: *version });
+        }
         let end = start.saturating_add(read.len() as u64);
         if file.is_none() && end < range.end {
             let frame_len = self.array().header.frame_len;
@@ -265,9 +276,10 @@ impl Waves {
         }
     }
 
-    /// The error for a missing chunk file.
-    pub(super) fn missing(&self, request: &Request) -> Error {
-        let of = self.planned.iter().find(|planned| planned.file == request.file);
+    /// The error for a missing chunk file. `file` is that of its request.
+    pub(super) fn missing(&mut self, file: Option<u64>) -> Error {
+        self.chunk_file = file.map(|number| ChunkFileState { number, version: None });
+        let of = self.planned.iter().find(|planned| planned.file == file);
         match of.map(|planned| &planned.purpose) {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))

@@ -5,13 +5,14 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
 use b2nd_chunk::{CParams, Compressor};
-use b2nd_frame::{Array, ArrayUpdate, ErrorKind, FileVersion, Frame, FrameBuilder, ReadAt, Rewrite};
+use b2nd_frame::{Array, ArrayUpdate, Error, ErrorKind, FileVersion, Frame, FrameBuilder, ReadAt, Rewrite};
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, Codec, Filter, Salvage};
-use b2nd_lab::{copy_tree, data};
+use b2nd_lab::{copy, copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 
 use crate::{Recording, opened_array, refused};
@@ -606,4 +607,58 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.get(0).unwrap().unwrap();
     refused(ErrorKind::Changing, chunks.checked_header(&entry));
+}
+
+/// Calls both ways to read chunk 0, beside a thread that calls `change` again and again. The index was written long before.
+/// Each call must have at least one error that is `Changing` and names the fault. Other errors can be any: if the thread
+/// pauses, a file looks as if it were damaged.
+fn assert_changing_beside(path: &Path, change: impl Fn() + Sync) {
+    let index = File::options().write(true).open(path.join("chunks.b2frame")).unwrap();
+    index.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
+    let slice = || Array::open(path)?.slice(&[0..1, 0..1]).read().map(drop);
+    let chunk = || {
+        let frame = Frame::open(path)?;
+        let mut chunks = frame.chunks()?;
+        let first = chunks.get(0)?.expect("a chunk");
+        chunks.compressed(&first).map(drop)
+    };
+    let is_changing = |error: &Error| {
+        error.kind() == ErrorKind::Changing && error.finding().is_some_and(|why| why.chunk() == Some(0))
+    };
+    for read in [&slice as &dyn Fn() -> Result<(), Error>, &chunk] {
+        let is_over = AtomicBool::new(false);
+        let found = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    change();
+                }
+            });
+            let found = (0..5_000).any(|_| read().is_err_and(|error| is_changing(&error)));
+            is_over.store(true, Ordering::Relaxed);
+            found
+        });
+        assert!(found);
+    }
+}
+
+#[test]
+fn an_error_of_a_chunk_file_that_is_being_overwritten_is_changing() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000000.chunk");
+    let bytes = fs::read(&file).unwrap();
+    assert_changing_beside(&path, || {
+        fs::write(&file, b"").unwrap();
+        thread::yield_now();
+        fs::write(&file, &bytes).unwrap();
+    });
+}
+
+#[test]
+fn an_error_of_a_missing_chunk_file_is_changing_while_files_beside_it_come_and_go() {
+    let (_folder, path) = copy("sparse.b2nd");
+    fs::remove_file(path.join("00000000.chunk")).unwrap();
+    assert_changing_beside(&path, || {
+        fs::write(path.join("other"), b"").unwrap();
+        fs::remove_file(path.join("other")).unwrap();
+    });
 }

@@ -53,8 +53,12 @@ fn saved(bytes: &[u8], folder: &Path) -> Result<(Vec<u8>, SalvageReport), Error>
     let preview = preview?;
     assert_eq!(preview.frame.header_bytes(), frame.header_bytes());
     let all = |report: &SalvageReport| {
-        let SalvageReport { lost, unverified, restored, assumed_order, lost_metalayers, counts, .. } = report;
-        format!("{lost:?} {unverified:?} {restored:?} {assumed_order:?} {lost_metalayers:?} {counts:?}")
+        let SalvageReport {
+            lost, unverified, unowned, restored, assumed_order, lost_metalayers, counts, ..
+        } = report;
+        format!(
+            "{lost:?} {unverified:?} {unowned:?} {restored:?} {assumed_order:?} {lost_metalayers:?} {counts:?}"
+        )
     };
     assert_eq!(all(&preview), all(&report));
     let new = fs::read(&to).unwrap();
@@ -370,6 +374,28 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
         assert_eq!(report.lost_metalayers[0].name, "b2nd_salvage");
         assert!(note(&new).is_empty());
     }
+}
+
+#[test]
+fn a_salvage_asks_nothing_of_a_file_that_ends_in_its_header() {
+    for length in 1..CHUNKS {
+        let error = of(small()[..length].to_vec()).locate().unwrap_err();
+        let given = of(small()[..length].to_vec()).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[2, 2]);
+        let with_shapes = given.dtype("<i4").preview().unwrap_err();
+        // The lengths of the header and of the frame, whose last byte is 8, are in the first 24 bytes.
+        let least = if length < 23 { 87 } else { CHUNKS };
+        let numbers = (Some(least as i128), Some(length as i128));
+        for error in [error, with_shapes] {
+            assert!(error.to_string().starts_with("nothing could be saved: "), "{length}: {error}");
+            let finding = error.finding().unwrap();
+            assert_eq!(finding.code(), FindingCode::Truncated, "{length}: {error}");
+            assert_eq!((finding.expected(), finding.found()), numbers, "{length}: {error}");
+        }
+    }
+    // If only the length of the header is damaged, all chunks are found.
+    let mut file = small();
+    file[11..15].copy_from_slice(&[0, 0, 2, 0]);
+    assert!(of(file).preview().unwrap().is_whole());
 }
 
 #[test]
@@ -1271,6 +1297,43 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
     other[filters] = 200;
     let report = of(other).preview().unwrap();
     assert!(report.restored.is_empty() && report.unverified_count() > 0, "{report:?}");
+}
+
+/// Flags of a chunk that no program writes, because they name no codec, or a plugin where the codec is LZ4. C-Blosc2 reads
+/// no such chunk. The codec is LZ4, by byte 22 of the chunk.
+#[test]
+#[cfg(feature = "decompress")]
+fn flags_without_a_codec_are_damage_and_are_restored_from_the_codec() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = fs::read(data().join("peers/many_blocks.b2nd")).unwrap();
+    let frame = Frame::read_at(&file, 0).unwrap();
+    let entry = frame.chunks().unwrap().nth(1).unwrap().unwrap();
+    let b2nd_frame::ChunkPlace::Frame(start) = entry.place else { panic!("a chunk in a file") };
+    let flags = usize::try_from(start).unwrap() + 2;
+    assert_eq!((file[flags] >> 5, file[flags + 20]), (1, 1));
+    for format in [2, 5, 6] {
+        let mut damaged = file.clone();
+        damaged[flags] = file[flags] & 0x1f | format << 5;
+        let frame = Frame::read_at(&damaged, 0).unwrap();
+        let report = Check::new(CheckDepth::ChunkData).run(&frame).unwrap();
+        let codes: Vec<_> = report.findings.iter().map(Finding::code).collect();
+        assert_eq!((codes, report.skipped.len()), (vec![FindingCode::ChunkData], 0), "{format}");
+        let array = Array::new(frame).unwrap();
+        let error = array.whole().read().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{format}");
+        let (new, report) = saved(&damaged, folder.path()).unwrap();
+        let restored = format!("chunk 1: the codec in the flags of its header was {format}, and is 1");
+        assert_eq!((said(&report), report.unverified_count()), (vec![restored], 1), "{report:?}");
+        assert_eq!(report.unverified[0].first, 1);
+        let [new, old] =
+            [new, file.clone()].map(|file| Array::new(Frame::read_at(file, 0).unwrap()).unwrap());
+        assert_eq!(new.whole().read().unwrap(), old.whole().read().unwrap());
+        // If the codec is a plugin, nothing shows damage.
+        damaged[flags] = file[flags] & 0x1f | 6 << 5;
+        damaged[flags + 20] = 33;
+        let report = of(damaged).preview().unwrap();
+        assert_eq!((report.restored.len(), report.unverified_count()), (0, 1), "{report:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 
 #[cfg(feature = "decompress")]
 use b2nd_frame::{Check, CheckDepth, Severity};
-use b2nd_frame::{ErrorKind, Frame, FrameBuilder, Salvage};
+use b2nd_frame::{ErrorKind, Frame, FrameBuilder, Salvage, SalvageReport};
+#[cfg(feature = "decompress")]
+use b2nd_lab::copy;
 use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 
@@ -104,6 +106,58 @@ fn a_salvage_can_be_stopped_while_it_writes_and_checks_the_index() {
         assert_eq!(salvage.apply(&to).unwrap_err().kind(), ErrorKind::Stopped);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+}
+
+/// Entries that lead to a wrong chunk: the entry of chunk 0 was copied over that of chunk 2 and is destroyed itself, or the
+/// entry of chunk 2 leads to an earlier state of the chunk. Nothing shows which entry is wrong.
+#[test]
+fn unowned_bytes_are_reported_where_an_entry_may_lead_to_a_wrong_chunk() {
+    let file = small();
+    let unowned = |report: &SalvageReport| report.unowned.as_ref().map(ToString::to_string);
+    assert_eq!(unowned(&of(file.clone()).preview().unwrap()), None);
+    // The index is not compressed. Its entries follow its header of 32 bytes.
+    let entries = index_start(&file) + 32;
+    let mut copied = file.clone();
+    copied.copy_within(entries..entries + 8, entries + 16);
+    copied[entries..entries + 8].fill(0x7f);
+    let report = of(copied).preview().unwrap();
+    let text = "byte 293 of the frame: 64 bytes belong to no entry of the chunk index, the first ones here";
+    assert_eq!(unowned(&report).as_deref(), Some(text), "{report:?}");
+
+    // An earlier state of chunk 2 is before the other chunks.
+    let header_len = Frame::parse(&file).unwrap().header().header_len;
+    let mut stale = file.clone();
+    stale.splice(header_len..header_len, file[header_len + 128..header_len + 192].iter().copied());
+    stale[16..24].copy_from_slice(&(file.len() as u64 + 64).to_be_bytes());
+    let cbytes = Frame::parse(&file).unwrap().header().cbytes + 64;
+    stale[39..47].copy_from_slice(&cbytes.to_be_bytes());
+    for (number, offset) in [64_u64, 128, 0, 256].into_iter().enumerate() {
+        let at = entries + 64 + 8 * number;
+        stale[at..at + 8].copy_from_slice(&offset.to_le_bytes());
+    }
+    let report = of(stale).preview().unwrap();
+    let text = "byte 357 of the frame: 64 bytes belong to no entry of the chunk index, the first ones here";
+    assert_eq!(unowned(&report).as_deref(), Some(text), "{report:?}");
+    // Replaced chunks leave such bytes too, so they are no sign of damage.
+    assert!(!report.found_damage());
+
+    // The bytes of a damaged chunk belong to its entry.
+    let mut damaged = file;
+    damaged[header_len + 64 + 2] = 0x15;
+    assert_eq!(unowned(&of(damaged).preview().unwrap()), None);
+}
+
+#[test]
+#[cfg(feature = "decompress")]
+fn a_chunk_file_without_an_entry_is_reported() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let report = || Salvage::open(&path).unwrap().preview();
+    assert_eq!(report().unwrap().unowned, None);
+    fs::copy(path.join("00000001.chunk"), path.join("00000009.chunk")).unwrap();
+    let report = report().unwrap();
+    let text = report.unowned.as_ref().map(ToString::to_string);
+    assert_eq!(text.as_deref(), Some("00000009.chunk belongs to no entry of the chunk index"), "{report:?}");
+    assert!(!report.found_damage());
 }
 
 #[test]

@@ -40,9 +40,9 @@ impl Float {
     }
 }
 
-/// The number with 6 significant digits.
+/// The number with 10 significant digits.
 pub(super) fn rounded(float: f64) -> f64 {
-    format!("{float:.5e}").parse().unwrap_or(float)
+    format!("{float:.9e}").parse().unwrap_or(float)
 }
 
 /// The text of a float that is printed alone. Python prints the same text.
