@@ -13,14 +13,15 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crate::chunk::hole::START;
 use crate::edit::file_attributes::keep_attributes;
 use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::writer_lock::WriterLock;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
-use crate::read::open::open_frame;
-use crate::source::ReadAt;
+use crate::read::open::{open_at_once, open_frame};
+use crate::source::{ReadAt, read_up_to};
 use crate::write::destination::NewFrame;
 
 /// A commit to a frame whose locks are held.
@@ -49,7 +50,7 @@ impl Commit<'_> {
     }
 
     /// Calls `write` to write the new parts of a contiguous frame after its end, beginning with
-    /// [`START`](crate::chunk::hole::START). Then writes the header that `write` returns.
+    /// [`START`]. Then writes the header that `write` returns.
     pub(crate) fn behind(
         mut self,
         write: impl FnOnce(File) -> Result<Vec<u8>, Error>,
@@ -134,6 +135,40 @@ impl Commit<'_> {
     }
 }
 
+impl<R> Frame<R> {
+    /// Checks that the header in the file has not changed since it was read. Returns the length of the file.
+    pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
+        let unreadable = |error| Error::io("read", path, error);
+        let (file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
+        let header_len = self.header_bytes().len() as u64;
+        read_up_to(&file, self.offset(), header_len, &mut now).map_err(unreadable)?;
+        if now != self.header_bytes() {
+            return Err(Error::changing(None));
+        }
+        Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
+    }
+
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a
+    /// commit that was killed may follow the frame. Returns whether they do.
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
+        let file_len = self.check_same(path)?;
+        let frame_len = self.header().frame_len;
+        if frame_len == file_len {
+            return Ok(false);
+        }
+        let unreadable = |error| Error::io("read", path, error);
+        let file = open_at_once(path).map_err(unreadable)?;
+        let mut more = Vec::new();
+        read_up_to(&file, frame_len, START.len() as u64, &mut more).map_err(unreadable)?;
+        if file_len > frame_len && START.starts_with(&more) {
+            return Ok(true);
+        }
+        Err(Error::unsupported(format_args!(
+            "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+        )))
+    }
+}
+
 impl FrameState {
     /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
     /// locked one.
@@ -202,7 +237,11 @@ mod tests {
         wrong[37] = 48;
         let mut error = |write: &dyn Fn()| {
             let commit = Commit { path: &path, frame: &frame, state: &mut state, lock: &mut lock };
-            commit.behind(|_| Ok(write()).map(|()| wrong.clone())).unwrap_err()
+            let written = |_| {
+                write();
+                Ok(wrong.clone())
+            };
+            commit.behind(written).unwrap_err()
         };
         let of_commit = error(&|| ());
         assert_eq!(of_commit.kind(), ErrorKind::Malformed);
