@@ -1,55 +1,36 @@
-//! Changes the items, the shape and the vlmetalayers of an array.
+//! Collects changes of the items, the shape and the vlmetalayers of an array. `array_commit.rs` writes them to the file.
 
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{Seek, Write};
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use b2nd_chunk::{Codec, SpecialValue};
+use b2nd_chunk::Codec;
 use b2nd_serde::geometry::Chunk;
-use b2nd_serde::{Geometry, Layout, Meta, to_vec};
+use b2nd_serde::{Geometry, Layout, Meta};
 use serde::Serialize;
 
 use crate::check::Check;
 use crate::chunk::expansion::zeroed;
-use crate::chunk::hole::{MAX_HOLES, START};
-use crate::chunk_file;
 use crate::edit::change::no_array;
-use crate::edit::commit::{Commit, Committed};
-use crate::edit::old_chunks::{OldChunks, check_count, entry_value};
+use crate::edit::old_chunks::check_count;
 use crate::edit::pending_chunks::{LazyCompressor, PendingChunks};
-use crate::edit::rewritten::section;
 use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
-use crate::header::fields::{Generation, HeaderField};
+use crate::header::fields::Generation;
 use crate::header::frame::Frame;
-use crate::header::header_builder::HeaderBuilder;
-use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
-use crate::messagepack::marker::Marker;
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
-use crate::trailer::frame_trailer::Trailer;
 use crate::write::array_writer::{check_region, is_whole, params};
-use crate::write::destination::Destination;
 use crate::write::frame_builder::vlmetalayer_chunk;
-use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
-use crate::write::frame_writer::FrameWriter;
-use crate::write::output::Output;
-
-/// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
-const PAGE_LEN: usize = 4096;
-
-/// If all holes of a frame together have at most this number of bytes, they are no reason for a commit to write a new
-/// file.
-const MIN_HOLES: u64 = 1 << 16;
+use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
@@ -125,29 +106,29 @@ const MIN_HOLES: u64 = 1 << 16;
 /// ```
 #[must_use = "nothing is changed without `flush`"]
 pub struct ArrayUpdate {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The frame as it is in the file.
-    frame: Frame<()>,
-    state: FrameState,
-    lock: WriterLock,
-    compressor: LazyCompressor,
-    typesize: usize,
+    pub(super) frame: Frame<()>,
+    pub(super) state: FrameState,
+    pub(super) lock: WriterLock,
+    pub(super) compressor: LazyCompressor,
+    pub(super) typesize: usize,
     /// The array's metalayer with the new shape.
-    meta: Meta,
-    geometry: Geometry,
+    pub(super) meta: Meta,
+    pub(super) geometry: Geometry,
     /// For each chunk of the new shape, its number in the file, or `NEW` if the chunk is not in the file. A `NEW` chunk
     /// that is not in `pending` is all zeros.
-    origins: Vec<u64>,
-    pending: PendingChunks,
+    pub(super) origins: Vec<u64>,
+    pub(super) pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
-    vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
     /// Why the items must not change.
     refusal: Option<String>,
-    is_changed: bool,
+    pub(super) is_changed: bool,
 }
 
 /// The origin of a chunk that is not in the file.
-const NEW: u64 = u64::MAX;
+pub(super) const NEW: u64 = u64::MAX;
 
 /// A shape that the array can get, in its metalayer and as a geometry.
 struct NewShape {
@@ -375,47 +356,6 @@ impl ArrayUpdate {
         is_removed
     }
 
-    /// Writes all changes to the file in one commit. Without a change, nothing is written.
-    ///
-    /// # Errors
-    ///
-    /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
-    /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
-    ///   opened, and holds its lock.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
-    /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the new frame finds an error, although no other
-    ///   program has changed the file.
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
-    ///
-    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the last step
-    /// fails, the write of the header, the file may have the old or the new header.
-    pub fn flush(&mut self) -> Result<(), Error> {
-        if !self.is_changed {
-            return Ok(());
-        }
-        self.lock.take_sidecar()?;
-        let frame = self.state.reopen(&self.path, Some(&self.lock))?;
-        let plan = self.plan()?;
-        let mut old = self.read_old(&frame)?;
-        let (frame, state) = if self.frame.header().is_sparse() {
-            if self.move_files_too_high(&frame, &old)? {
-                old = self.read_old(&frame)?;
-            }
-            self.flush_sparse(frame, plan, &old)
-        } else if self.is_in_place(&frame, &plan, &old) {
-            self.flush_in_place(plan, &old)
-        } else {
-            self.flush_to_new_file(frame, plan)
-        }?;
-        // The next commit starts from the file as it is now.
-        (self.frame, self.state) = (frame, state);
-        (0..).zip(&mut self.origins).for_each(|(number, origin)| *origin = number);
-        self.pending = PendingChunks::default();
-        self.is_changed = false;
-        Ok(())
-    }
-
     /// Checks a new shape.
     fn new_shape(&self, shape: &[i64]) -> Result<NewShape, Error> {
         let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
@@ -518,7 +458,7 @@ impl ArrayUpdate {
     }
 
     /// The number in the file of a chunk that has not been changed.
-    fn origin(&self, number: u64) -> Option<u64> {
+    pub(super) fn origin(&self, number: u64) -> Option<u64> {
         place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }
 
@@ -547,171 +487,6 @@ impl ArrayUpdate {
             None => zeroed(self.chunk_nbytes()),
         }
     }
-
-    fn read_old(&self, frame: &Frame) -> Result<OldChunks, Error> {
-        let kept = self.kept();
-        OldChunks::read(frame, |number| kept.get(&number).copied())
-    }
-
-    /// Returns a map of the unchanged chunks, from the number in the file to the new number.
-    fn kept(&self) -> BTreeMap<u64, u64> {
-        let numbers = 0..self.origins.len() as u64;
-        numbers.filter_map(|number| Some((self.origin(number)?, number))).collect()
-    }
-
-    /// The header, trailer and index of the new frame, without its chunks.
-    fn plan(&self) -> Result<Plan, Error> {
-        let too_large = || Error::too_large("the new header or trailer is longer than the format allows");
-        let sizes = Sizes::new(&self.meta, self.typesize)?;
-        let mut header = HeaderBuilder::new();
-        header.copy(self.frame.header(), self.frame.header_bytes());
-        // Before an array has items, its header can have any `chunksize` and `blocksize`.
-        sizes.set_in(&mut header);
-        let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
-        header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
-        let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-        let section = section(&self.frame, header.len(), Some(&array));
-        let layers: Vec<_> = self.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..])).collect();
-        Ok(Plan {
-            header,
-            section: section.ok_or_else(too_large)?,
-            trailer: Trailer::build(&layers, <_>::default()).ok_or_else(too_large)?,
-            index: NewIndex::new(sizes.nchunks)?,
-            sizes,
-            is_sparse: self.frame.header().is_sparse(),
-            can_be_nan: can_be_nan(&self.meta.parse_dtype(), sizes.typesize),
-        })
-    }
-}
-
-impl ArrayUpdate {
-    /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
-    fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
-        let header = self.frame.header();
-        let array_end =
-            frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
-        // A frame without items has no index, but a commit after the end of the frame needs an old and a new index.
-        let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
-        // The chunks follow the header, so they would have to move if the header got another length.
-        let is_same_len = plan.header_len() == header.header_len as u64;
-        if !(has_index && is_same_len && array_end <= PAGE_LEN) {
-            return false;
-        }
-        let holes = old.hole_record(self.frame.header());
-        holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES
-    }
-
-    /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
-    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
-        let header = self.frame.header();
-        let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
-        let (path, holes) = (self.path.clone(), old.hole_record(self.frame.header()).to_bytes());
-        let Self { frame, state, lock, pending, compressor, .. } = self;
-        Commit { path: &self.path, frame, state, lock }.behind(|file| {
-            let output = Output::behind(file, header_len, frame_len - header_len, path);
-            let mut writer = FrameWriter::new(output, plan);
-            writer.put_hole(START)?;
-            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))?;
-            write_changed(&mut writer, pending, compressor)?;
-            writer.put_hole(&holes)?;
-            writer.finish_behind()
-        })
-    }
-
-    /// Writes the whole frame to a new file, which replaces the old file.
-    fn flush_to_new_file(&mut self, frame: Frame, plan: Plan) -> Result<Committed, Error> {
-        let new = Destination::taken(&self.path)?.begin(false)?;
-        let kept = self.kept();
-        let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let mut chunks = Chunks::open_or_changing(&frame)?;
-        for (&origin, &number) in &kept {
-            let Some(entry) = chunks.get(origin)? else { continue };
-            match chunks.compressed(&entry)? {
-                Some(chunk) => writer.put(number, [&chunk, &[]])?,
-                None => writer.keep(number, entry_value(&entry, 0)?)?,
-            }
-        }
-        write_changed(&mut writer, &mut self.pending, &mut self.compressor)?;
-        let header = writer.header()?;
-        let new = writer.finish()?;
-        self.commit().by_rename(frame, new, &header)
-    }
-
-    fn commit(&mut self) -> Commit<'_> {
-        Commit { path: &self.path, frame: &self.frame, state: &mut self.state, lock: &mut self.lock }
-    }
-
-    /// Treats chunks whose file numbers are too high for C-Blosc2 as changed, so that they get new files. Returns
-    /// whether there were such chunks.
-    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if
-    // the number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total,
-    // some of their file numbers may be too high.
-    fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
-        let too_high: Vec<_> = old
-            .files()
-            .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
-            .map(|(number, _)| number)
-            .collect();
-        let mut chunks = Chunks::open_or_changing(frame)?;
-        for &number in &too_high {
-            let origin = place(&self.origins, number).unwrap_or(NEW);
-            let entry = chunks.get(origin)?;
-            if let Some(chunk) = entry.map(|entry| chunks.compressed(&entry)).transpose()?.flatten() {
-                self.pending.insert_compressed(number, chunk);
-            }
-        }
-        Ok(!too_high.is_empty())
-    }
-
-    /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
-    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
-        let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
-        // number of such a file. `taken` has the numbers of all these files.
-        let kept = || old.files().map(|(_, file)| file);
-        let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
-        let output = Output::sparse(
-            Destination::taken(&self.path)?.begin(false)?,
-            directory.clone(),
-            taken,
-            old.kept_nbytes,
-            true,
-        );
-        let mut writer = FrameWriter::new(output, plan);
-        let kept_chunks = old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry));
-        let written =
-            kept_chunks.and_then(|()| write_changed(&mut writer, &mut self.pending, &mut self.compressor));
-        let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
-        let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
-            Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
-                "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
-                 make the array smaller in a commit of its own"
-            ))),
-            _ => Ok(()),
-        });
-        let remove = |numbers: &[u64]| {
-            for &number in numbers {
-                // An error is ignored, because a file that cannot be removed is harmless: no entry of the index has its
-                // number.
-                let _ = fs::remove_file(directory.join(chunk_file::name(number)));
-            }
-        };
-        let committed = written.and_then(|()| {
-            let header = writer.header()?;
-            let new = writer.finish()?;
-            self.commit().by_rename(frame, new, &header)
-        });
-        // The index does not refer to the new files of this commit. But if another program is changing the frame, or
-        // has changed it, one of these files can belong to the other program by now.
-        let committed = committed.inspect_err(|_| {
-            if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
-                remove(&files);
-            }
-        })?;
-        // The new file is locked, so no other writer can refer to one of the old files meanwhile.
-        remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
-        Ok(committed)
-    }
 }
 
 impl fmt::Debug for ArrayUpdate {
@@ -724,16 +499,6 @@ impl fmt::Debug for ArrayUpdate {
             .field("is_changed", is_changed)
             .finish_non_exhaustive()
     }
-}
-
-/// Writes the changed chunks. All chunks that are not written or kept become zeros.
-fn write_changed<W: Write + Seek>(
-    writer: &mut FrameWriter<W>,
-    pending: &mut PendingChunks,
-    compressor: &mut LazyCompressor,
-) -> Result<(), Error> {
-    pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
-    writer.fill_missing(SpecialValue::Zeros)
 }
 
 /// The numbers of the chunks that get new items in a new shape: along a dimension that grows, the last chunks, unless
@@ -769,13 +534,7 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
-/// The highest number depends on this size.
-fn is_too_high(file: u64, cbytes: u64) -> bool {
-    i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
-}
-
-fn place(origins: &[u64], number: u64) -> Option<u64> {
+pub(super) fn place(origins: &[u64], number: u64) -> Option<u64> {
     origins.get(usize::try_from(number).ok()?).copied()
 }
 
