@@ -232,7 +232,7 @@ impl ArrayUpdate {
         // The index does not refer to the new files of this commit. But if another program is changing the frame, or
         // has changed it, one of these files can belong to the other program by now.
         let committed = committed.inspect_err(|_| {
-            if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
+            if self.commit().is_alone() {
                 remove(&files);
             }
         })?;

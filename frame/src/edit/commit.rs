@@ -93,7 +93,7 @@ impl Commit<'_> {
     /// Gives a new file the attributes of the old file, and renames it to the path of the old file. `old` is dropped
     /// before the rename, because some systems do not replace an open file.
     pub(crate) fn by_rename<R>(
-        self,
+        mut self,
         old: Frame<R>,
         new: NewFrame,
         header: &[u8],
@@ -110,14 +110,17 @@ impl Commit<'_> {
         Ok(committed)
     }
 
-    /// Checks the new frame. If it has an error, another program may have caused it, but only if that program has also
-    /// changed the old frame.
-    fn read_back(&self, header: &[u8], reader: impl ReadAt) -> Result<Committed, Error> {
+    /// Whether no other program has changed the old frame, and no program that uses the lock file of C-Blosc2 can be
+    /// changing it now.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        self.lock.excludes_others() && self.state.reopen(self.path, Some(self.lock)).is_ok()
+    }
+
+    /// Checks the new frame. An error is `Changing` if another program may have caused it.
+    fn read_back(&mut self, header: &[u8], reader: impl ReadAt) -> Result<Committed, Error> {
         read_back(header, reader, self.path).map_err(|error| match error.into_finding() {
-            Ok(wrong) if self.state.reopen(self.path, Some(self.lock)).is_err() => {
-                Error::changing(Some(wrong))
-            }
-            Ok(wrong) => Error::malformed(wrong.in_new_frame()),
+            Ok(wrong) if self.is_alone() => Error::malformed(wrong.in_new_frame()),
+            Ok(wrong) => Error::changing(Some(wrong)),
             Err(error) => error,
         })
     }
