@@ -5,16 +5,16 @@
 //! | function | compares | when |
 //! |---|---|---|
 //! | `Array::check_version` | the header, and the version of the file at the path | after each slice, after `attributes` |
-//! | `Frame::check_version` | the header, and the version of the open source | at the end of a check |
+//! | `Frame::check_version` | the header, and the version of the open source or, for a sparse frame, of the file at the path | at the end of a check |
 //! | `trailer_or_changing` | the version of the open source | after the trailer was read |
 //! | `Frame::or_changing` | header, index, trailer and version at the path, the last chunk file, the lock of C-Blosc2 | after an error that a writer can cause |
-//! | `Frame::file_bytes` | the version of a chunk file before and after; `can_precede` | each read of a chunk file |
+//! | `Frame::file_bytes` | the version of a chunk file before and after; `can_precede`; the version of the file at the path if the chunk file is missing | each read of a chunk file |
 //! | `StoredChunk::check_version` | the version of a chunk file when the chunk was first read | each later read of the chunk in a slice |
 //! | `FrameState::reopen` | header, index, trailer, and the version of the file at the path | before a commit, and before it is valid |
 //! | `FrameState::has_version_of` | the header, and the version of the file at the path | before an `ArrayUpdate` reads an old chunk |
 //! | `Frame::check_same` | the header at the path | before an edit, a rewrite or a commit |
 //! | `Job::check_again` | the state of the old frame | at the end of a rewrite |
-//! | `DamagedFile::is_unchanged` | the first bytes, the length and the version of the open source | at the end of a salvage |
+//! | `DamagedFile::unless_changed` | the first bytes, the length of the open source, and the version of the file at the path | when a salvage has found the chunks, and when it has read them |
 //!
 //! Two functions read again until nothing changes: `open_stable` compares headers, and `repeated_check::repeat` the findings of
 //! two checks and the version of the file between them.

@@ -204,7 +204,8 @@ impl<'p> Check<'p> {
     /// # Errors
     ///
     /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the
-    /// file was written during the check, or that its header has changed since this frame was opened.
+    /// file was written during the check, or that its header has changed since this frame was opened. For a sparse
+    /// frame, it also means that a commit has replaced the frame since it was opened.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth, Frame};
@@ -221,7 +222,8 @@ impl<'p> Check<'p> {
     }
 
     fn once<R: ReadAt>(&mut self, frame: &Frame<R>) -> Result<Report, Error> {
-        let version = frame.reader.version();
+        // A copy of a small file in memory has the version of the file.
+        let version = frame.reader.version().or_else(|| frame.version.clone());
         let mut report = check_header(frame);
         match frame_check::check(frame, &mut self.progress, &mut report) {
             // If the file is shorter than the frame, the check continues: the check of the length below reports this.

@@ -28,6 +28,7 @@ use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
+use crate::trailer::salvage_note::renumber_lost;
 use crate::write::array_writer::{check_region, is_whole, params};
 use crate::write::frame_builder::vlmetalayer_chunk;
 use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
@@ -74,6 +75,11 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed. The results of queries that python-blosc2
 /// 4.2 and 4.3 kept are always removed. A process of python-blosc2 that has used an index before the commit keeps the
 /// index in memory, and does not see the mark.
+///
+/// # Chunks that a salvage has lost
+///
+/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks. A resize gives
+/// them their new numbers. A lost chunk leaves the list if a write replaces all its items, or a resize removes it.
 ///
 /// # Compression and memory
 ///
@@ -316,7 +322,7 @@ impl ArrayUpdate {
             copy_items(&part, self.typesize, &items, &mut chunk);
             changed.insert(number, chunk, false, &mut self.compressor)?;
         }
-        self.set_shape(new)?;
+        self.set_shape(new, |_| false)?;
         self.put(changed);
         Ok(())
     }
@@ -402,7 +408,13 @@ impl ArrayUpdate {
         }
         // All that can fail comes before the first change. (`gather` cannot fail any more, because `check_region` has
         // compared the lengths.)
-        self.set_shape(new)?;
+        let is_replaced = |number| {
+            after.chunk(number).is_some_and(|chunk| {
+                let mut ranges = chunk.extent().ranges().zip(region);
+                ranges.all(|(items, range)| range.start <= items.start && items.end <= range.end)
+            })
+        };
+        self.set_shape(new, is_replaced)?;
         for part in parts.filter(|_| has_room) {
             if let Some(chunk) = self.pending.open_mut(part.number()) {
                 gather(&part, chunk)?;
@@ -412,18 +424,18 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Old items stay in the places of new items. After an error, nothing is changed.
-    fn set_shape(&mut self, new: NewShape) -> Result<(), Error> {
+    /// Gives the array a new shape. Old items stay in the places of new items. `is_replaced` tells whether a chunk gets
+    /// all its items anew. After an error, nothing is changed.
+    fn set_shape(&mut self, new: NewShape, is_replaced: impl Fn(u64) -> bool) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
         let (old_grid, new_grid) = (self.geometry.grid_of_chunks(), geometry.grid_of_chunks());
         // The first dimension of the grid does not change the numbers of the chunks, which are in C order. So an append
         // of a row takes the same time for any number of chunks.
-        if old_grid.get(1..) == new_grid.get(1..) {
+        let moved = if old_grid.get(1..) == new_grid.get(1..) {
             let more = nchunks.saturating_sub(self.origins.len());
             self.origins.try_reserve(more).map_err(Error::too_large)?;
-            self.origins.resize(nchunks, NEW);
-            self.pending.truncate(geometry.nchunks());
+            None
         } else {
             let mut origins = Vec::new();
             origins.try_reserve_exact(nchunks).map_err(Error::too_large)?;
@@ -433,9 +445,18 @@ impl ArrayUpdate {
                     *to = from;
                 }
             }
+            Some(origins)
+        };
+        let number = |old| renumbered(old, &self.geometry, &geometry);
+        renumber_lost(&mut self.vlmetalayers, self.geometry.nchunks(), |old| {
+            number(old).filter(|&number| !is_replaced(number))
+        })?;
+        if let Some(origins) = moved {
             self.origins = origins;
-            let pending = std::mem::take(&mut self.pending);
-            self.pending = pending.renumbered(|old| renumbered(old, &self.geometry, &geometry));
+            self.pending = std::mem::take(&mut self.pending).renumbered(number);
+        } else {
+            self.origins.resize(nchunks, NEW);
+            self.pending.truncate(geometry.nchunks());
         }
         (self.meta, self.geometry) = (meta, geometry);
         Ok(())

@@ -22,7 +22,7 @@ use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
-use crate::read::open::{file_with_header, open_at_once, open_frame, read_frame_at};
+use crate::read::open::{file_with_header, open_at_once, open_chunk_file, open_frame, read_frame_at};
 use crate::source::{ReadAt, fill};
 use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::output::Output;
@@ -239,13 +239,14 @@ fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'
         let entry = entry.map_err(|error| Error::io("read", from, error))?;
         let path = entry.path();
         // Other files in the directory, such as the lock file, are not part of the frame.
-        if chunk_file::number(&entry.file_name()).is_some() && path.is_file() {
+        if chunk_file::number(&entry.file_name()).is_some() {
             let unreadable = |error| Error::io("read", &path, error);
-            let old = open_at_once(&path).map_err(unreadable)?;
+            // A commit can have removed the file since the directory was listed. The check of the new frame finds this.
+            let Some((old, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { continue };
             let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
             let mut file = file.map_err(unwritable)?;
             copy_bytes(&old, 0, Some(&path), new, &mut file, progress)?;
-            keep_attributes(&file, &old.metadata().map_err(unreadable)?, false);
+            keep_attributes(&file, &metadata, false);
             file.sync_all().map_err(unwritable)?;
         }
     }

@@ -38,7 +38,8 @@ pub struct Frame<R = File> {
     pub(crate) by_directory: bool,
     /// The time before the file at `path` was read.
     pub(crate) opened: Option<SystemTime>,
-    /// The version of the reader before its first read.
+    /// The version of the reader before its first read; `None` if it is not known, or if the reader is not the file at
+    /// `path`.
     pub(crate) version: Option<FileVersion>,
     pub(crate) reader: R,
 }

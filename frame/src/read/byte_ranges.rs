@@ -1,6 +1,8 @@
 //! Reads byte ranges of a frame.
 
 use core::ops::Range;
+use std::io::ErrorKind;
+use std::path::Path;
 
 use crate::code::FindingCode;
 use crate::error::Error;
@@ -8,6 +10,24 @@ use crate::file_version::{FileVersion, has_changed};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
 use crate::source::{ReadAt, read_up_to};
+
+/// The version of the file at the path of a frame or, without such a file, of the reader; `None` if it is not known.
+pub(crate) fn version_now(
+    path: Option<&Path>,
+    is_sparse: bool,
+    reader: &impl ReadAt,
+) -> Result<Option<FileVersion>, Error> {
+    let Some(path) = path else { return Ok(reader.version()) };
+    match path.metadata() {
+        Ok(metadata) => Ok(Some(FileVersion::from(&metadata))),
+        Err(_) if !is_sparse => Ok(reader.version()),
+        // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(Error::changing(None))
+        }
+        Err(error) => Err(Error::io("read", path, error)),
+    }
+}
 
 impl<R: ReadAt> Frame<R> {
     /// Reads the last `length` bytes of the frame, or all bytes after the header if fewer bytes follow the header.
@@ -48,9 +68,18 @@ impl<R: ReadAt> Frame<R> {
         }
     }
 
+    /// The version of the file that is now at the path of the frame (see [`version_now`]).
+    pub(crate) fn version_now(&self) -> Result<Option<FileVersion>, Error> {
+        version_now(self.path(), self.header().is_sparse(), &self.reader)
+    }
+
     /// Checks that the source still has this version, and the header of this frame.
     pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
-        if has_changed(version, self.reader.version().as_ref()) {
+        // A commit to a sparse frame replaces the file at the path, and removes old chunk files. After a commit to a
+        // contiguous frame, the open file still has the old frame.
+        let is_at_path = self.header().is_sparse() && self.version.is_some();
+        let now = if is_at_path { self.version_now()? } else { self.reader.version() };
+        if has_changed(version, now.as_ref()) {
             return Err(Error::changing(None));
         }
         self.check_unchanged()

@@ -10,7 +10,7 @@ use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::{FileStamp, StampHash};
+use crate::file_version::{FileStamp, StampHash, has_changed};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
@@ -199,7 +199,13 @@ impl<R: ReadAt> Frame<R> {
         };
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
-        let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else { return Ok(None) };
+        let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else {
+            // A commit removes the files of the chunks that it replaces.
+            if has_changed(self.version.as_ref(), self.version_now()?.as_ref()) {
+                return Err(Error::changing(None));
+            }
+            return Ok(None);
+        };
         // A later commit can have given the number to another chunk. So the index is checked after the chunk file was
         // opened: if the index is still the same, the chunk file belongs to it.
         if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)

@@ -173,10 +173,15 @@ impl<R: ReadAt> Frame<R> {
 }
 
 /// Whether a writer can be the cause of an error of reading.
-fn can_be_caused(error: &Error) -> bool {
+pub(crate) fn can_be_caused(error: &Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::Malformed | ErrorKind::Unsupported | ErrorKind::TooLarge | ErrorKind::Decode
+        ErrorKind::Malformed
+            | ErrorKind::Unsupported
+            | ErrorKind::TooLarge
+            | ErrorKind::Decode
+            | ErrorKind::ArrayUnknown
+            | ErrorKind::OrderUnknown
     )
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use memchr::memmem;
 
@@ -14,6 +15,8 @@ use crate::header::fields::{FRAME_TYPE, HeaderField};
 use crate::header::frame::Frame;
 use crate::header::frame_header::{MAGIC, MAGIC_OFFSET};
 use crate::progress::Progress;
+use crate::read::byte_ranges::version_now;
+use crate::read::frame_state::can_be_caused;
 use crate::read::open::{file_with_header, not_a_file, open_at_once};
 use crate::source::{ReadAt, read_up_to};
 
@@ -33,7 +36,10 @@ pub(crate) struct DamagedFile<'p, R> {
     pub(crate) len: u64,
     /// The number of bytes from `offset` to the end of the file.
     available: u64,
+    /// The version of the file before its first read; `None` if it is not known, or the file is missing.
     version: Option<FileVersion>,
+    /// The time before the file at `path` was opened.
+    opened: Option<SystemTime>,
     /// The path of the file, if the file was opened by its path.
     pub(crate) path: Option<PathBuf>,
     is_sparse: bool,
@@ -45,9 +51,9 @@ impl DamagedFile<'_, File> {
         if let Some(path) = missing_header(given) {
             // An empty file takes the place of the missing file, so the header counts as lost.
             let empty = tempfile::tempfile().map_err(|error| Error::io("replace", &path, error))?;
-            return Ok(Self { path: Some(path), is_sparse: true, ..Self::new(empty, 0)? });
+            return Ok(Self { path: Some(path), is_sparse: true, version: None, ..Self::new(empty, 0)? });
         }
-        let path = file_with_header(given)?;
+        let (path, opened) = (file_with_header(given)?, Some(SystemTime::now()));
         let file = open_at_once(&path).map_err(|error| Error::io("read", &path, error))?;
         if file.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             return Err(not_a_file(&path));
@@ -61,7 +67,7 @@ impl DamagedFile<'_, File> {
             let has_chunk_files = || chunk_files::list(directory).map_or(true, |files| !files.is_empty());
             file.is_sparse = given.is_dir() || frame_type != [0] || has_chunk_files();
         }
-        Ok(Self { path: Some(path), ..file })
+        Ok(Self { path: Some(path), opened, ..file })
     }
 }
 
@@ -78,8 +84,8 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         let version = reader.version();
         let available = reader.size().map_err(Error::reading)?.saturating_sub(offset);
         let progress = Progress::default();
-        let (path, is_sparse) = (None, false);
-        Ok(Self { reader, progress, offset, len: available, available, version, path, is_sparse })
+        let (opened, path, is_sparse) = (None, None, false);
+        Ok(Self { reader, progress, offset, len: available, available, version, opened, path, is_sparse })
     }
 
     /// Limits the frame to the bytes before the next frame in the file. So the chunk index of the next frame cannot be
@@ -113,16 +119,32 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
 
     /// Returns a frame with this header, whose reader is this file. Also returns the progress callback of the salvage.
     pub(crate) fn frame(&mut self, header: Frame<()>) -> (Frame<&R>, &mut Progress<'p>) {
-        let (offset, path) = (self.offset, self.path.clone());
-        let frame = Frame { offset, path, ..header }.map_reader(|()| &self.reader);
+        let (offset, opened, path, version) =
+            (self.offset, self.opened, self.path.clone(), self.version.clone());
+        let frame = Frame { offset, path, opened, version, ..header }.map_reader(|()| &self.reader);
         (frame, &mut self.progress)
+    }
+
+    /// Returns a result of reading the file, or the error `Changing` if the file has changed since it was opened: then
+    /// the result is about a mix of two states. Errors that a change cannot cause are returned as they are.
+    pub(crate) fn unless_changed<T>(&self, prefix: &[u8], result: Result<T, Error>) -> Result<T, Error> {
+        match result {
+            Err(error) if !can_be_caused(&error) => Err(error),
+            result if self.is_unchanged(prefix)? => result,
+            Ok(_) => Err(Error::changing(None)),
+            Err(error) => Err(error.into_changing()),
+        }
     }
 
     /// Whether the file seems unchanged since it was opened: its version and length are the same, and the frame still
     /// begins with `prefix`.
-    pub(crate) fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
-        if has_changed(self.version.as_ref(), self.reader.version().as_ref()) {
-            return Ok(false);
+    fn is_unchanged(&self, prefix: &[u8]) -> Result<bool, Error> {
+        // If the header file is missing, there is no version to compare.
+        if let Some(version) = &self.version {
+            let now = version_now(self.path.as_deref(), self.is_sparse, &self.reader)?;
+            if has_changed(Some(version), now.as_ref()) {
+                return Ok(false);
+            }
         }
         let now = self.reader.size().map_err(|error| Error::reading(error).at(self.path.as_deref()))?;
         Ok(now.saturating_sub(self.offset) == self.available && self.read(0, prefix.len() as u64)? == prefix)

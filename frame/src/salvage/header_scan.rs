@@ -44,8 +44,8 @@ pub(super) struct HeaderScan {
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The numbers of the chunks whose places could be inferred if the order of the file was assumed.
-    without_order: BTreeSet<u64>,
+    /// The places that are inferred only if the order of the file is assumed, which it is not.
+    without_order: Option<InferredPlaces>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
@@ -213,11 +213,8 @@ impl HeaderScan {
             }
             unowned = ranges.into_iter().find(|range| range.end - range.start >= ChunkHeader::MAX_LEN as u64);
         }
-        let needs_order =
-            |inferred: &InferredPlaces| inferred.method == Method::FileOrder && !survey.assumes_order;
-        let without_order = inferred.take_if(|inferred| needs_order(inferred));
         let without_order =
-            without_order.map_or_else(BTreeSet::new, |inferred| inferred.offsets.into_keys().collect());
+            inferred.take_if(|inferred| inferred.method == Method::FileOrder && !survey.assumes_order);
         let mut places = read.places;
         if let Some(inferred) = &inferred {
             sharing.retain(|number| !inferred.offsets.contains_key(number));
@@ -283,7 +280,7 @@ impl HeaderScan {
 
     /// Whether the place of a chunk could be inferred if the order of the file was assumed.
     pub(super) fn needs_order(&self, number: u64) -> bool {
-        self.without_order.contains(&number)
+        self.without_order.as_ref().is_some_and(|inferred| inferred.offsets.contains_key(&number))
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
@@ -380,7 +377,7 @@ mod tests {
             unowned: None,
             unowned_finding: None,
             inferred: None,
-            without_order: BTreeSet::new(),
+            without_order: None,
             places: Vec::new(),
             first_uncompared: Some(2),
             left,

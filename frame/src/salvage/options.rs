@@ -2,7 +2,7 @@
 
 use core::ops::ControlFlow;
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -43,6 +43,7 @@ use crate::write::output::Output;
 ///
 /// If chunks are lost, the new frame records this: the vlmetalayer `b2nd_salvage` lists the lost chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
+/// `ArrayUpdate` keeps the list up to date; other programs do not.
 ///
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
@@ -231,7 +232,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         // `apply` uses the same writer, so both methods report the same. Here, the output is discarded.
         let output = Output::contiguous(io::empty(), plan.header_len())?;
         let mut writer = FrameWriter::new(output, plan);
-        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
+        self.save(&survey, &mut writer, &mut notes)?;
         Ok(notes.report(Frame::parse(&writer.header()?)?))
     }
 
@@ -280,7 +281,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         let plan = plan(&survey)?;
         let new = destination.begin(path.is_none())?;
         let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        save(&mut self.file, &survey, self.fill.special(), &mut writer, &mut notes)?;
+        self.save(&survey, &mut writer, &mut notes)?;
         let progress = &mut self.file.progress;
         let new = writer.finish_unless(|| progress.advance(0))?;
         if let Some(source) = path {
@@ -294,10 +295,6 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         if let Some(wrong) = new.first_error(check, read_frame_at(new.file(), 0)?.map_reader(drop))? {
             return Err(Error::malformed(wrong.in_new_frame()));
         }
-        // A writer without a lock can have changed the old frame during the salvage.
-        if !self.file.is_unchanged(&survey.header.prefix)? {
-            return Err(Error::changing(None));
-        }
         self.file.progress.advance(0)?;
         let frame = new.persist()?;
         let after = Frame::parse(frame.header_bytes())?;
@@ -305,10 +302,23 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     }
 
     fn survey(&mut self, notes: &mut Notes) -> Result<Survey, Error> {
-        let survey = Survey::new(&mut self.file, &self.given, self.assumes_order, notes)?;
+        let survey = Survey::new(&mut self.file, &self.given, self.assumes_order, notes);
+        let survey = self.file.unless_changed(&[], survey)?;
         if self.fill == Fill::Nan && !survey.header.dtype.as_ref().is_some_and(can_be_nan) {
             return Err(Error::invalid_input("only chunks of the dtypes <f4 and <f8 can be filled with NaN"));
         }
         Ok(survey)
+    }
+
+    /// Reads all chunks, and writes those that can be saved.
+    fn save<W: Write + Seek>(
+        &mut self,
+        survey: &Survey,
+        writer: &mut FrameWriter<W>,
+        notes: &mut Notes,
+    ) -> Result<(), Error> {
+        let saved = save(&mut self.file, survey, self.fill.special(), writer, notes);
+        // A writer without a lock can have changed the frame meanwhile.
+        self.file.unless_changed(&survey.header.prefix, saved)
     }
 }

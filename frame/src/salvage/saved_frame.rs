@@ -9,7 +9,6 @@ use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
 use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
-use crate::chunk::special_item::stored_chunk;
 use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
@@ -286,17 +285,15 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
         )));
     }
     *notes.counts.count_mut(ChunkPlace::Special(fill)) += lost;
-    let (trailer, has_vlmetalayers) = trailer(survey, notes, fill).ok_or_else(|| {
-        Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
-    })?;
+    let (trailer, has_vlmetalayers) = trailer(survey, notes, fill)?;
     writer.set_trailer(trailer, has_vlmetalayers);
     Ok(())
 }
 
 /// Builds the trailer from the kept vlmetalayers and, if there are losses to note, the note about them. Vlmetalayers
 /// that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns whether the
-/// trailer has vlmetalayers. Returns `None` if the kept vlmetalayers and the note are too long for a trailer.
-fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Vec<u8>, bool)> {
+/// trailer has vlmetalayers.
+fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
     note.add(notes.lost.iter().map(|range| (range.first, range.count)));
     note.has_assumed_order |= notes.assumed_order.is_some();
@@ -305,11 +302,7 @@ fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Ve
     if !notes.lost.is_empty() || note.fill.is_empty() {
         note.fill = fill.name().into();
     }
-    let note_chunk = if !note.lost.is_empty() || note.has_assumed_order {
-        Some(stored_chunk(&note.write()?)?)
-    } else {
-        None
-    };
+    let note_chunk = note.to_chunk()?;
     let is_outdated = |name: &[u8]| notes.may_change_items() && is_derived(name);
     let (outdated, kept): (Vec<_>, Vec<_>) = survey
         .vlmetalayers
@@ -319,7 +312,10 @@ fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Option<(Ve
     notes.outdated = outdated.iter().map(|(name, _)| String::from_utf8_lossy(name).into()).collect();
     let note = note_chunk.as_deref().map(|chunk| (SALVAGE_NAME.as_bytes(), chunk));
     let layers: Vec<_> = kept.into_iter().chain(note).collect();
-    Some((Trailer::build(&layers, Default::default())?, !layers.is_empty()))
+    let bytes = Trailer::build(&layers, Default::default()).ok_or_else(|| {
+        Error::too_large("the vlmetalayers and the list of lost chunks are too long for a trailer")
+    })?;
+    Ok((bytes, !layers.is_empty()))
 }
 
 /// Copies chunks into the new frame.

@@ -2,7 +2,6 @@
 
 use core::fmt;
 use std::fs::File;
-use std::io::ErrorKind;
 use std::path;
 use std::sync::{Arc, OnceLock};
 
@@ -128,7 +127,7 @@ impl<R: ReadAt> Array<R> {
     // length, only the modification time changes.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
-        if has_changed(Some(version), self.version_now()?.as_ref()) {
+        if has_changed(Some(version), self.frame.version_now()?.as_ref()) {
             return Err(Error::changing(None));
         }
         self.frame.check_unchanged()?;
@@ -141,21 +140,6 @@ impl<R: ReadAt> Array<R> {
         let needs_trailer = frame.kind() == ObjectKind::SChunk && frame.header().has_vlmetalayers;
         let trailer = if needs_trailer { Some(trailer_or_changing(&frame)?) } else { None };
         Self::of_parts(frame, trailer.as_ref())
-    }
-
-    /// The version of the file at the path or, without such a file, of the open file; `None` if it is not known.
-    fn version_now(&self) -> Result<Option<FileVersion>, Error> {
-        let frame = &self.frame;
-        let Some(path) = frame.path() else { return Ok(frame.reader.version()) };
-        match path.metadata() {
-            Ok(metadata) => Ok(Some(FileVersion::from(&metadata))),
-            Err(_) if !frame.header().is_sparse() => Ok(frame.reader.version()),
-            // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Err(Error::changing(None))
-            }
-            Err(error) => Err(Error::io("read", path, error)),
-        }
     }
 }
 

@@ -5,11 +5,16 @@
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
+//!
+//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber_lost`). `Edit` and
+//! `Rewrite` need not: they refuse a shape that would give chunks other numbers.
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 use rmp::encode;
 
 use crate::chunk::expansion;
+use crate::chunk::special_item::stored_chunk;
+use crate::error::Error;
 use crate::header::section::map_value;
 use crate::spans::merged;
 
@@ -52,8 +57,19 @@ impl SalvageNote {
         Self::read(&expansion::value(header, chunk).ok()?)
     }
 
+    /// The chunk of the vlmetalayer; `None` if there is nothing to note.
+    pub(crate) fn to_chunk(&self) -> Result<Option<Vec<u8>>, Error> {
+        if self.lost.is_empty() && !self.has_assumed_order {
+            return Ok(None);
+        }
+        let chunk = self.write().and_then(|value| stored_chunk(&value));
+        chunk
+            .map(Some)
+            .ok_or_else(|| Error::too_large("the list of lost chunks is too long for a vlmetalayer"))
+    }
+
     /// The value of the vlmetalayer; `None` if there are too many ranges.
-    pub(crate) fn write(&self) -> Option<Vec<u8>> {
+    fn write(&self) -> Option<Vec<u8>> {
         let mut value = Vec::new();
         encode::write_map_len(&mut value, 3).ok()?;
         encode::write_str(&mut value, "lost").ok()?;
@@ -83,4 +99,31 @@ impl SalvageNote {
         self.lost =
             merged(lost.collect()).into_iter().map(|lost| (lost.start, lost.end - lost.start)).collect();
     }
+}
+
+/// Updates the note in the vlmetalayers of an array of `nchunks` chunks, because the array changes. `new` returns the
+/// new number of a lost chunk; `None` if the chunk is removed, or all its items are replaced. A note that has nothing
+/// left to note is removed. A note that cannot be read stays as it is.
+#[cfg(feature = "compress")]
+pub(crate) fn renumber_lost(
+    layers: &mut Vec<(Vec<u8>, Vec<u8>)>,
+    nchunks: u64,
+    new: impl Fn(u64) -> Option<u64>,
+) -> Result<(), Error> {
+    let Some(at) = layers.iter().position(|(name, _)| name == SALVAGE_NAME.as_bytes()) else { return Ok(()) };
+    let Some((_, chunk)) = layers.get_mut(at) else { return Ok(()) };
+    let Some(mut note) = SalvageNote::of_chunk(chunk) else { return Ok(()) };
+    // The ranges of a hostile note can overlap, and can be longer than the array.
+    note.add([].into_iter());
+    let before = core::mem::take(&mut note.lost);
+    let numbers = before.iter().flat_map(|&(first, count)| first..first.saturating_add(count).min(nchunks));
+    note.add(numbers.filter_map(new).map(|number| (number, 1)));
+    if note.lost == before {
+        return Ok(());
+    }
+    match note.to_chunk()? {
+        Some(changed) => *chunk = changed,
+        None => drop(layers.remove(at)),
+    }
+    Ok(())
 }

@@ -616,6 +616,120 @@ fn salvage_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
     assert_eq!(first_item(&new, 1999), 77);
 }
 
+/// Calls `test` for a contiguous and a sparse frame. `commit` is a commit to the frame: it replaces all chunks but the
+/// first, or all chunks.
+fn beside_a_commit(test: impl Fn(&Path, &mut (dyn FnMut(bool) + Send))) {
+    for is_sparse in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        create(&path, is_sparse, Shapes { shape: &[40, 3], ..ROW });
+        set_old(&path);
+        let mut item = 0;
+        test(&path, &mut |is_whole| {
+            item += 1;
+            let (first, mut update) = (if is_whole { 0_u16 } else { 4 }, ArrayUpdate::open(&path).unwrap());
+            let items = numbers((first * 3..120).map(|_| item));
+            update.write(&[u64::from(first)..40, 0..3], &items).unwrap();
+            update.flush().unwrap();
+        });
+    }
+}
+
+#[test]
+fn salvage_beside_a_commit_is_changing() {
+    beside_a_commit(|path, commit| {
+        let new = path.with_file_name("new.b2nd");
+        // The first call comes before the first chunk is read, and the call with a size after the first chunk is copied.
+        for is_first in [true, false] {
+            let mut beside = |salvage: &dyn Fn(Salvage<'_>) -> Result<(), Error>| {
+                let mut is_over = false;
+                let opened = Salvage::open(path).unwrap().on_progress(|copied| {
+                    if !is_over && (is_first || copied > 0) {
+                        is_over = true;
+                        commit(is_first);
+                    }
+                    ControlFlow::Continue(())
+                });
+                refused(ErrorKind::Changing, salvage(opened));
+            };
+            beside(&|salvage| salvage.apply(&new).map(drop));
+            assert!(!new.exists());
+            beside(&|salvage| salvage.preview().map(drop));
+            if is_first {
+                beside(&|salvage| salvage.locate());
+            }
+        }
+        let salvaged = Salvage::open(path).unwrap();
+        commit(true);
+        refused(ErrorKind::Changing, salvaged.preview());
+        let (_, report) = Salvage::open(path).unwrap().apply(&new).unwrap();
+        assert_eq!(report.lost, []);
+        assert!(items(&new).unwrap() == items(path).unwrap());
+    });
+}
+
+#[test]
+fn check_beside_a_commit_to_a_sparse_frame_is_changing() {
+    beside_a_commit(|path, commit| {
+        if path.is_file() {
+            return;
+        }
+        for depth in [CheckDepth::Frame, CheckDepth::ChunkHeaders, CheckDepth::ChunkData] {
+            let (frame, mut is_over) = (Frame::open(path).unwrap(), false);
+            if depth == CheckDepth::Frame {
+                commit(false);
+            }
+            let check = Check::new(depth).on_progress(|chunks| {
+                if !is_over && chunks > 0 {
+                    is_over = true;
+                    commit(false);
+                }
+                ControlFlow::Continue(())
+            });
+            refused(ErrorKind::Changing, check.run(&frame));
+            assert_eq!(Check::new(depth).run_path(path).unwrap().findings, []);
+        }
+    });
+}
+
+#[test]
+fn dump_chunks_beside_a_commit_to_a_sparse_frame_is_changing() {
+    beside_a_commit(|path, commit| {
+        let (frame, mut is_over) = (Frame::open(path).unwrap(), false);
+        let dumped = frame.dump_chunks(|row| {
+            if !is_over {
+                is_over = true;
+                commit(false);
+            }
+            assert!(row.fault.is_none(), "{row}");
+            ControlFlow::Continue(())
+        });
+        match dumped {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "{error}"),
+            Ok(()) => assert!(path.is_file()),
+        }
+    });
+}
+
+#[test]
+fn rewrite_beside_a_commit_is_changing() {
+    beside_a_commit(|path, commit| {
+        let new = path.with_file_name("new.b2nd");
+        for is_sparse in [false, true] {
+            let mut is_over = false;
+            let rewrite = Rewrite::new(path, &new).sparse(is_sparse).on_progress(|copied| {
+                if !is_over && copied > 0 {
+                    is_over = true;
+                    commit(false);
+                }
+                ControlFlow::Continue(())
+            });
+            refused(ErrorKind::Changing, rewrite.apply());
+            assert!(!new.exists());
+        }
+    });
+}
+
 #[test]
 fn flush_does_not_replace_a_chunk_that_was_overwritten_since_its_items_were_read() {
     let folder = tempfile::tempdir().unwrap();

@@ -9,7 +9,9 @@ use std::slice::from_ref;
 
 use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Rewrite, Salvage,
+    check,
 };
+use b2nd_lab::data;
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
@@ -403,7 +405,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
     assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().shape(), [18]);
 
     let unsupported = |name: &str, says: &str| {
-        let error = ArrayUpdate::open(b2nd_lab::data().join(name)).unwrap_err();
+        let error = ArrayUpdate::open(data().join(name)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(error.to_string().starts_with(says), "{error}");
     };
@@ -498,4 +500,86 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let mut files: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["00000000.chunk", "chunks.b2frame"]);
+}
+
+/// Salvages an array of 3x5 items in four chunks of 2x3 items, without these chunks.
+fn salvaged_without(lost: &[usize], path: &Path) {
+    let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    for chunk in lost {
+        file[165 + 64 * chunk + 2] = 0;
+    }
+    Salvage::read_at(file, 0).unwrap().apply(path).unwrap();
+}
+
+/// The ranges of lost chunks in the note of a salvage; `None` if there is no note.
+fn lost_chunks(path: &Path) -> Option<Vec<(u64, u64)>> {
+    #[derive(serde::Deserialize)]
+    struct Note {
+        lost: Vec<(u64, u64)>,
+    }
+    let trailer = Frame::open(path).unwrap().trailer().unwrap();
+    trailer.vlmetalayer("b2nd_salvage").map(|layer| layer.decode::<Note>().unwrap().lost)
+}
+
+#[test]
+fn resize_renumbers_the_lost_chunks_of_a_salvage() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    salvaged_without(&[1, 2], &path);
+    assert_eq!(lost_chunks(&path).unwrap(), [(1, 2)]);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let mut resize = |shapes: &[[i64; 2]]| {
+        for shape in shapes {
+            update.resize(shape).unwrap();
+        }
+        update.flush().unwrap();
+        lost_chunks(&path)
+    };
+    // Two by two chunks become three by three.
+    assert_eq!(resize(&[[6, 9]]).unwrap(), [(1, 1), (3, 1)]);
+    assert_eq!(resize(&[[6, 5], [3, 10]]).unwrap(), [(1, 1), (4, 1)]);
+    assert_eq!(resize(&[[3, 2]]).unwrap(), [(1, 1)]);
+    // A new chunk takes the place of the lost chunk that was removed.
+    assert_eq!(resize(&[[4, 6]]).unwrap(), [(2, 1)]);
+    assert_eq!(
+        check(&path).unwrap().findings[0].message(),
+        "the frame was salvaged: chunk 2 was lost, and is zeros now"
+    );
+    assert_eq!(resize(&[[2, 6]]), None);
+}
+
+#[test]
+fn write_removes_a_lost_chunk_from_the_note_if_it_replaces_all_its_items() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    salvaged_without(&[0, 2], &path);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let mut write = |region: &[Range<u64>]| {
+        let nitems = region.iter().map(|range| range.end - range.start).product::<u64>();
+        update.write(region, &7_i32.to_le_bytes().repeat(usize::try_from(nitems).unwrap())).unwrap();
+        update.flush().unwrap();
+        lost_chunks(&path)
+    };
+    assert_eq!(write(&[0..3, 0..2]).unwrap(), [(0, 1), (2, 1)]);
+    assert_eq!(write(&[1..3, 0..5]).unwrap(), [(0, 1)]);
+    assert_eq!(write(&[0..2, 0..3]), None);
+    assert_eq!(check(&path).unwrap().findings, []);
+}
+
+#[test]
+fn resize_keeps_the_note_of_an_assumed_order_without_lost_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let mut cut = fs::read(data().join("int32_3x5.b2nd")).unwrap();
+    cut.truncate(165 + 3 * 64);
+    Salvage::read_at(cut, 0).unwrap().assume_order().apply(&path).unwrap();
+    assert_eq!(lost_chunks(&path).unwrap(), [(3, 1)]);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.resize(&[2, 5]).unwrap();
+    update.flush().unwrap();
+    assert_eq!(lost_chunks(&path).unwrap(), []);
+    assert_eq!(
+        check(&path).unwrap().findings[0].message(),
+        "the frame was salvaged: no chunk was lost; the order of the chunks was assumed"
+    );
 }
