@@ -149,7 +149,7 @@ impl Finding {
     /// Changes the text of an error that the check of a new frame found, so that the text names the new frame. The
     /// offset is removed: it is an offset in the new frame, but after an error the caller gets no new frame.
     pub(crate) fn in_new_frame(self) -> Self {
-        let text = format!("the new frame would have the same error: {}", self.text);
+        let text = format!("the new frame would have this error: {}", self.text);
         Self { offset: None, text, ..self }
     }
 

@@ -1,57 +1,37 @@
-//! Changes the items, the shape and the vlmetalayers of an array.
+//! Collects changes of the items, the shape and the vlmetalayers of an array. `array_commit.rs` writes them to the file.
 
 use core::fmt;
 use core::ops::Range;
 use core::time::Duration;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{Seek, Write};
+use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use b2nd_chunk::{Codec, SpecialValue};
+use b2nd_chunk::Codec;
 use b2nd_serde::geometry::Chunk;
-use b2nd_serde::{Geometry, Layout, Meta, to_vec};
+use b2nd_serde::{Geometry, Layout, Meta};
 use serde::Serialize;
 
 use crate::check::Check;
 use crate::chunk::expansion::zeroed;
-use crate::chunk::hole::{MAX_HOLES, START};
-use crate::chunk_file;
 use crate::edit::change::no_array;
-use crate::edit::commit::{Commit, Committed};
-use crate::edit::old_chunks::{OldChunks, check_count, entry_value};
+use crate::edit::old_chunks::check_count;
 use crate::edit::pending_chunks::{LazyCompressor, PendingChunks};
-use crate::edit::rewritten::section;
 use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::Error;
 use crate::finding::{counted, first_error};
-use crate::header::fields::{Generation, HeaderField};
+use crate::header::fields::Generation;
 use crate::header::frame::Frame;
-use crate::header::header_builder::HeaderBuilder;
-use crate::header::section::ARRAY_NAME;
 use crate::index::index_writer::NewIndex;
-use crate::messagepack::marker::Marker;
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
 use crate::read::open::open_frame;
 use crate::trailer::derived_layers::mark_stale;
-use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::salvage_note::renumber;
 use crate::write::array_writer::{check_region, is_whole, params};
-use crate::write::destination::Destination;
-use crate::write::file_attributes::FileAttributes;
 use crate::write::frame_builder::vlmetalayer_chunk;
-use crate::write::frame_plan::{MAX_VLMETALAYERS, Plan, Sizes, can_be_nan, check_name};
-use crate::write::frame_writer::FrameWriter;
-use crate::write::output::Output;
-
-/// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
-const PAGE_LEN: usize = 4096;
-
-/// If all holes of a frame together have at most this number of bytes, they are no reason for a commit to write a new
-/// file.
-const MIN_HOLES: u64 = 1 << 16;
+use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 
 /// Changes the items, the shape and the vlmetalayers of an array in its file.
 ///
@@ -136,37 +116,44 @@ const MIN_HOLES: u64 = 1 << 16;
 /// ```
 #[must_use = "nothing is changed without `flush`"]
 pub struct ArrayUpdate {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// The frame as it is in the file.
-    frame: Frame<()>,
-    state: FrameState,
-    lock: WriterLock,
-    compressor: LazyCompressor,
-    typesize: usize,
+    pub(super) frame: Frame<()>,
+    pub(super) state: FrameState,
+    pub(super) lock: WriterLock,
+    pub(super) compressor: LazyCompressor,
+    pub(super) typesize: usize,
     /// The array's metalayer with the new shape.
-    meta: Meta,
-    geometry: Geometry,
+    pub(super) meta: Meta,
+    pub(super) geometry: Geometry,
     /// For each chunk of the new shape, its number in the file, or `NEW` if the chunk is not in the file. A `NEW` chunk
     /// that is not in `pending` is all zeros.
-    origins: Vec<u64>,
-    pending: PendingChunks,
+    pub(super) origins: Vec<u64>,
+    pub(super) pending: PendingChunks,
     /// The name of each vlmetalayer, and the chunk that stores its value.
-    vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
-    is_changed: bool,
+    pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) is_changed: bool,
     /// Whether the items or the shape have changed.
-    changes_items: bool,
+    pub(super) changes_items: bool,
 }
 
 /// The origin of a chunk that is not in the file.
-const NEW: u64 = u64::MAX;
+pub(super) const NEW: u64 = u64::MAX;
+
+/// A shape that the array can get, in its metalayer and as a geometry.
+struct NewShape {
+    meta: Meta,
+    geometry: Geometry,
+}
 
 impl ArrayUpdate {
     /// Opens an array to change it. The path is a file, or the directory of a sparse frame.
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout
-    ///   (which [`Rewrite`](crate::Rewrite) converts).
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout. Also
+    ///   if other bytes follow the frame in its file, such as zeros after a loss of power.
+    ///   [`Rewrite`](crate::Rewrite) converts an old layout, and a rewrite to another path leaves other bytes out.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
     /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
@@ -207,6 +194,8 @@ impl ArrayUpdate {
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
+        // A commit would fail if other bytes followed the frame, so this is checked before changes are collected.
+        frame.check_whole(&header_path)?;
         let array = frame.array()?.ok_or_else(no_array)?;
         let layout = array.meta().layout();
         if frame.header().generation != Generation::Present || layout != Layout::B2nd {
@@ -289,59 +278,13 @@ impl ArrayUpdate {
     ///   if the items are [computed or elsewhere](crate::ObjectKind::is_active), as in a `Proxy`, or belong to a
     ///   [store](crate::ObjectKind::is_store), and if this crate cannot apply the codec or a filter.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed since the `ArrayUpdate` was opened.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for a chunk.
     /// - The error of reading the table's file, if that fails.
     ///
     /// After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
-        check_region(&self.geometry, region, self.typesize, items.len())?;
-        self.check_refusal()?;
-        let (geometry, typesize) = (self.geometry.clone(), self.typesize);
-        let parts = geometry.chunks_in(region).map_err(Error::geometry)?;
-        let gather =
-            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
-        // All that can fail comes before the first change.
-        let mut changed = PendingChunks::default();
-        let frame =
-            self.opened_for(parts.clone().filter(|part| !is_whole(part)).map(|part| part.number()))?;
-        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
-        // written into them last.
-        let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
-        if has_room {
-            parts.clone().for_each(|part| self.pending.touch(part.number()));
-        }
-        for part in parts.clone() {
-            let (number, is_complete) = (part.number(), is_whole(&part));
-            if has_room && self.pending.is_open(number) {
-                continue;
-            }
-            let chunk_nbytes = self.chunk_nbytes();
-            self.pending
-                .make_room(changed.open_nbytes().saturating_add(chunk_nbytes), &mut self.compressor)?;
-            let mut chunk =
-                if is_complete { zeroed(chunk_nbytes)? } else { self.items_of(number, chunks.as_mut())? };
-            gather(&part, &mut chunk)?;
-            changed.insert(number, chunk, is_complete, &mut self.compressor)?;
-        }
-        let is_in_region = |chunk: Chunk<'_>| {
-            let (starts, stops) = (chunk.extent().start().iter(), chunk.extent().stop().iter());
-            starts
-                .zip(stops)
-                .zip(region)
-                .all(|((start, stop), range)| range.start <= *start && *stop <= range.end)
-        };
-        let unless_replaced = |number: &u64| !geometry.chunk(*number).is_some_and(is_in_region);
-        let new_number = |number| Some(number).filter(unless_replaced);
-        renumber(&mut self.vlmetalayers, geometry.nchunks(), new_number)?;
-        for part in parts.filter(|_| has_room) {
-            if let Some(chunk) = self.pending.open_mut(part.number()) {
-                gather(&part, chunk)?;
-            }
-        }
-        self.pending.extend(changed);
-        mark_stale(&mut self.vlmetalayers);
-        (self.is_changed, self.changes_items) = (true, true);
-        Ok(())
+        let present = NewShape { meta: self.meta.clone(), geometry: self.geometry.clone() };
+        self.write_in(present, region, items)
     }
 
     /// Makes the array longer along a dimension, and writes the new items, in C order.
@@ -351,6 +294,7 @@ impl ArrayUpdate {
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write). Also
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, if another dimension is
     /// 0, or if `items` is not a whole number of slices. A slice here is all items with the same index along `axis`.
+    /// After an error, neither the shape nor an item is changed.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -375,8 +319,8 @@ impl ArrayUpdate {
         if let Some(range) = region.get_mut(axis) {
             range.start = start;
         }
-        self.resize(&shape)?;
-        self.write(&region, items)
+        let new = self.new_shape(&shape)?;
+        self.write_in(new, &region, items)
     }
 
     /// Changes the shape. Each dimension grows or shrinks at its end. New items are zeros, even in places that had
@@ -387,60 +331,29 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
     /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if the items cannot change, as with [`write`](Self::write).
+    /// If a chunk gets new items, also the errors of `write` about that chunk. After an error, nothing is changed.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
-        let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
-        let before = self.geometry.clone();
-        let resize = before.resize(shape).map_err(Error::geometry)?;
-        let after = resize.after();
-        // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
-        let sizes = Sizes::new(&meta, self.typesize)?;
-        NewIndex::new(sizes.nchunks)?;
+        let new = self.new_shape(shape)?;
         self.check_refusal()?;
-        let grown = |&(old, new): &(u64, u64)| {
-            let ends = before.chunk(old).zip(after.chunk(new));
-            ends.is_some_and(|(old, new)| {
-                old.extent().stop().iter().zip(new.extent().stop().iter()).any(|(old, new)| old < new)
-            })
-        };
-        let (kept, grown): (Vec<_>, Vec<_>) =
-            (resize.kept_chunks().collect(), resize.kept_chunks().filter(grown).collect());
-        // A chunk in `grown` gets new items, which must be zeros. But if the array was larger before, the chunk may
-        // still hold old items in the places of the new items. So only the items within the old shape are copied, into
-        // a chunk of zeros.
+        let before = self.geometry.clone();
+        let grown = grown_chunks(&before, &new.geometry)?;
+        // The new items of a grown chunk must be zeros. But if the array was larger before, the chunk may still hold
+        // old items in the places of the new items. So only the items within the old shape are copied, into a chunk of
+        // zeros.
         let mut changed = PendingChunks::default();
-        let frame = self.opened_for(grown.iter().map(|&(old, _)| old))?;
+        let frame = self.opened_for(grown.iter().copied())?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        for (old, _) in grown {
-            let Some(part) = before.chunk(old) else { continue };
+        for old in grown {
+            let numbered = before.chunk(old).zip(renumbered(old, &before, &new.geometry));
+            let Some((part, number)) = numbered else { continue };
             let room = changed.open_nbytes().saturating_add(self.chunk_nbytes());
             self.pending.make_room(room, &mut self.compressor)?;
             let (items, mut chunk) = (self.items_of(old, chunks.as_mut())?, zeroed(self.chunk_nbytes())?);
             copy_items(&part, self.typesize, &items, &mut chunk);
-            changed.insert(old, chunk, false, &mut self.compressor)?;
+            changed.insert(number, chunk, false, &mut self.compressor)?;
         }
-        let mut origins = Vec::new();
-        let count = usize::try_from(sizes.nchunks).map_err(Error::too_large)?;
-        origins.try_reserve_exact(count).map_err(Error::too_large)?;
-        origins.resize(count, NEW);
-        renumber(&mut self.vlmetalayers, before.nchunks(), |number| {
-            let at = kept.binary_search_by_key(&number, |&(old, _)| old).ok()?;
-            kept.get(at).map(|&(_, new)| new)
-        })?;
-        let mut numbers = BTreeMap::new();
-        for (old, new) in kept {
-            if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, new)) {
-                *to = from;
-            }
-            if changed.contains(old) || self.pending.contains(old) {
-                numbers.insert(old, new);
-            }
-        }
-        self.pending.extend(changed);
-        self.pending = std::mem::take(&mut self.pending).renumbered(|old| numbers.get(&old).copied());
-        mark_stale(&mut self.vlmetalayers);
-        self.geometry = after.clone();
-        (self.meta, self.origins) = (meta, origins);
-        (self.is_changed, self.changes_items) = (true, true);
+        self.set_shape(new, |_| false)?;
+        self.put(changed);
         Ok(())
     }
 
@@ -479,45 +392,111 @@ impl ArrayUpdate {
         is_removed
     }
 
-    /// Writes all changes to the file in one commit. Without a change, nothing is written.
-    ///
-    /// # Errors
-    ///
-    /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
-    /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
-    ///   opened, and holds its lock.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, and python-blosc2 has made
-    ///   an index of the table meanwhile.
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
-    ///
-    /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the last step
-    /// fails, the write of the header, the file may have the old or the new header.
-    pub fn flush(&mut self) -> Result<(), Error> {
-        if !self.is_changed {
-            return Ok(());
+    /// Checks a new shape.
+    fn new_shape(&self, shape: &[i64]) -> Result<NewShape, Error> {
+        let meta = self.meta.clone().with_shape(shape).map_err(Error::invalid_input)?;
+        let geometry = self.geometry.resize(shape).map_err(Error::geometry)?.after().clone();
+        // `Sizes::new` and `NewIndex::new` fail if a size or the number of chunks is too large for the format.
+        NewIndex::new(Sizes::new(&meta, self.typesize)?.nchunks)?;
+        Ok(NewShape { meta, geometry })
+    }
+
+    /// Gives the array a new shape, and writes the items of a region of the new shape, in C order. The region must have
+    /// all items that are new in this shape. After an error, nothing is changed.
+    fn write_in(&mut self, new: NewShape, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
+        let (before, after, typesize) = (self.geometry.clone(), new.geometry.clone(), self.typesize);
+        check_region(&after, region, typesize, items.len())?;
+        self.check_refusal()?;
+        let parts = after.chunks_in(region).map_err(Error::geometry)?;
+        let old_number = |part: &Chunk<'_>| renumbered(part.number(), &after, &before);
+        let gather =
+            |part: &Chunk<'_>, chunk: &mut [u8]| part.gather(items, typesize, chunk).map_err(Error::geometry);
+        let mut changed = PendingChunks::default();
+        let incomplete = parts.clone().filter(|part| !is_whole(part));
+        let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
+        let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
+        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
+        // written into them last.
+        let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
+        if has_room {
+            parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
         }
-        self.lock.take_sidecar()?;
-        let frame = self.state.reopen(&self.path, Some(&self.lock))?;
-        let plan = self.plan()?;
-        let mut old = self.read_old(&frame)?;
-        let (frame, state) = if self.frame.header().is_sparse() {
-            if self.move_files_too_high(&frame, &old)? {
-                old = self.read_old(&frame)?;
+        for part in parts.clone() {
+            let (old, is_complete) = (old_number(&part), is_whole(&part));
+            if has_room && old.is_some_and(|old| self.pending.is_open(old)) {
+                continue;
             }
-            self.flush_sparse(frame, plan, &old)
-        } else if self.is_in_place(&frame, &plan, &old) {
-            self.flush_in_place(plan, &old)
-        } else {
-            self.flush_to_new_file(frame, plan)
-        }?;
-        // The next commit starts from the file as it is now.
-        (self.frame, self.state) = (frame, state);
-        self.origins = (0..self.geometry.nchunks()).collect();
-        self.pending = PendingChunks::default();
-        (self.is_changed, self.changes_items) = (false, false);
+            let chunk_nbytes = self.chunk_nbytes();
+            self.pending
+                .make_room(changed.open_nbytes().saturating_add(chunk_nbytes), &mut self.compressor)?;
+            let mut chunk = match old.filter(|_| !is_complete) {
+                Some(old) => self.items_of(old, chunks.as_mut())?,
+                None => zeroed(chunk_nbytes)?,
+            };
+            gather(&part, &mut chunk)?;
+            changed.insert(part.number(), chunk, is_complete, &mut self.compressor)?;
+        }
+        // All that can fail comes before the first change. (`gather` cannot fail any more, because `check_region` has
+        // compared the lengths.)
+        let is_replaced = |number| {
+            after.chunk(number).is_some_and(|chunk| {
+                let mut ranges = chunk.extent().ranges().zip(region);
+                ranges.all(|(items, range)| range.start <= items.start && items.end <= range.end)
+            })
+        };
+        self.set_shape(new, is_replaced)?;
+        for part in parts.filter(|_| has_room) {
+            if let Some(chunk) = self.pending.open_mut(part.number()) {
+                gather(&part, chunk)?;
+            }
+        }
+        self.put(changed);
         Ok(())
+    }
+
+    /// Gives the array a new shape. Old items stay in the places of new items. `is_replaced` tells whether a chunk gets
+    /// all its items anew. After an error, nothing is changed.
+    fn set_shape(&mut self, new: NewShape, is_replaced: impl Fn(u64) -> bool) -> Result<(), Error> {
+        let NewShape { meta, geometry } = new;
+        let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
+        let (old_grid, new_grid) = (self.geometry.grid_of_chunks(), geometry.grid_of_chunks());
+        // The first dimension of the grid does not change the numbers of the chunks, which are in C order. So an append
+        // of a row takes the same time for any number of chunks.
+        let moved = if old_grid.get(1..) == new_grid.get(1..) {
+            let more = nchunks.saturating_sub(self.origins.len());
+            self.origins.try_reserve(more).map_err(Error::too_large)?;
+            None
+        } else {
+            let mut origins = Vec::new();
+            origins.try_reserve_exact(nchunks).map_err(Error::too_large)?;
+            origins.resize(nchunks, NEW);
+            for (old, number) in self.geometry.resize(meta.shape()).map_err(Error::geometry)?.kept_chunks() {
+                if let (Some(from), Some(to)) = (place(&self.origins, old), slot(&mut origins, number)) {
+                    *to = from;
+                }
+            }
+            Some(origins)
+        };
+        let number = |old| renumbered(old, &self.geometry, &geometry);
+        renumber(&mut self.vlmetalayers, self.geometry.nchunks(), |old| {
+            number(old).filter(|&number| !is_replaced(number))
+        })?;
+        if let Some(origins) = moved {
+            self.origins = origins;
+            self.pending = std::mem::take(&mut self.pending).renumbered(number);
+        } else {
+            self.origins.resize(nchunks, NEW);
+            self.pending.truncate(geometry.nchunks());
+        }
+        (self.meta, self.geometry) = (meta, geometry);
+        Ok(())
+    }
+
+    /// Adds changed chunks.
+    fn put(&mut self, changed: PendingChunks) {
+        self.pending.extend(changed);
+        mark_stale(&mut self.vlmetalayers);
+        (self.is_changed, self.changes_items) = (true, true);
     }
 
     /// Opens the frame again, if one of these chunks must be read from it. Fails if the file has changed.
@@ -530,7 +509,7 @@ impl ArrayUpdate {
     }
 
     /// The number in the file of a chunk that has not been changed.
-    fn origin(&self, number: u64) -> Option<u64> {
+    pub(super) fn origin(&self, number: u64) -> Option<u64> {
         place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }
 
@@ -564,178 +543,6 @@ impl ArrayUpdate {
             None => zeroed(self.chunk_nbytes()),
         }
     }
-
-    fn read_old(&self, frame: &Frame) -> Result<OldChunks, Error> {
-        let kept = self.kept();
-        OldChunks::read(frame, |number| kept.get(&number).copied())
-    }
-
-    /// Returns a map of the unchanged chunks, from the number in the file to the new number.
-    fn kept(&self) -> BTreeMap<u64, u64> {
-        let numbers = 0..self.origins.len() as u64;
-        numbers.filter_map(|number| Some((self.origin(number)?, number))).collect()
-    }
-
-    /// The header, trailer and index of the new frame, without its chunks.
-    fn plan(&self) -> Result<Plan, Error> {
-        let too_large = || Error::too_large("the new header or trailer is longer than the format allows");
-        let sizes = Sizes::new(&self.meta, self.typesize)?;
-        let mut header = HeaderBuilder::new();
-        header.copy(self.frame.header(), self.frame.header_bytes());
-        header.set(HeaderField::Nbytes, &sizes.nbytes.to_be_bytes());
-        let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
-        header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
-        let array = to_vec(&self.meta).map_err(|error| Error::encode(ARRAY_NAME, error))?;
-        let section = section(&self.frame, header.len(), Some(&array));
-        let layers: Vec<_> = self.vlmetalayers.iter().map(|(name, chunk)| (&name[..], &chunk[..])).collect();
-        Ok(Plan {
-            header,
-            section: section.ok_or_else(too_large)?,
-            trailer: Trailer::build(&layers, <_>::default()).ok_or_else(too_large)?,
-            index: NewIndex::new(sizes.nchunks)?,
-            sizes,
-            is_sparse: self.frame.header().is_sparse(),
-            can_be_nan: can_be_nan(&self.meta.parse_dtype(), sizes.typesize),
-        })
-    }
-}
-
-impl ArrayUpdate {
-    /// Whether the commit can be written after the end of the frame. Otherwise the commit needs a new file.
-    fn is_in_place(&self, frame: &Frame, plan: &Plan, old: &OldChunks) -> bool {
-        let header = self.frame.header();
-        let array_end =
-            frame.array_metalayer().map_or(usize::MAX, |layer| layer.offset() + layer.bytes().len());
-        // A frame without items has no index, but a commit after the end of the frame needs an old and a new index.
-        let has_index = header.nbytes > 0 && plan.sizes.nbytes > 0;
-        // The chunks follow the header, so they would have to move if the header got another length.
-        let is_same_len = plan.header_len() == header.header_len as u64;
-        if !(has_index && is_same_len && array_end <= PAGE_LEN) {
-            return false;
-        }
-        let holes = old.hole_record(self.frame.header());
-        holes.nbytes <= old.kept_nbytes.max(MIN_HOLES) && holes.holes.len() <= MAX_HOLES
-    }
-
-    /// Writes the new chunks, index and trailer after the end of the frame, and then overwrites the header.
-    fn flush_in_place(&mut self, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
-        let header = self.frame.header();
-        let (header_len, frame_len) = (header.header_len as u64, header.frame_len);
-        let (path, holes) = (self.path.clone(), old.hole_record(self.frame.header()).to_bytes());
-        let Self { frame, state, lock, pending, compressor, changes_items, .. } = self;
-        Commit { path: &self.path, frame, state, lock, changes_items: *changes_items }.behind(|file| {
-            let output = Output::behind(file, header_len, frame_len - header_len, path);
-            let mut writer = FrameWriter::new(output, plan);
-            writer.put_hole(START)?;
-            old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry))?;
-            write_changed(&mut writer, pending, compressor)?;
-            writer.put_hole(&holes)?;
-            writer.finish_behind()
-        })
-    }
-
-    /// Writes the whole frame to a new file, which replaces the old file.
-    fn flush_to_new_file(&mut self, frame: Frame, plan: Plan) -> Result<Committed, Error> {
-        let new = Destination::taken(&self.path)?.begin(false)?;
-        let kept = self.kept();
-        let mut writer = FrameWriter::new(Output::begin(new, plan.header_len())?, plan);
-        let mut chunks = Chunks::open_or_changing(&frame)?;
-        for (&origin, &number) in &kept {
-            let Some(entry) = chunks.get(origin)? else { continue };
-            match chunks.compressed(&entry)? {
-                Some(chunk) => writer.put(number, [&chunk, &[]])?,
-                None => writer.keep(number, entry_value(&entry, 0)?)?,
-            }
-        }
-        write_changed(&mut writer, &mut self.pending, &mut self.compressor)?;
-        let header = writer.header()?;
-        let new = writer.finish()?;
-        self.commit().by_rename(frame, new, &header)
-    }
-
-    fn commit(&mut self) -> Commit<'_> {
-        Commit {
-            path: &self.path,
-            frame: &self.frame,
-            state: &mut self.state,
-            lock: &mut self.lock,
-            changes_items: self.changes_items,
-        }
-    }
-
-    /// Treats chunks whose file numbers are too high for C-Blosc2 as changed, so that they get new files. Returns
-    /// whether there were such chunks.
-    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if
-    // the number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total,
-    // some of their file numbers may be too high.
-    fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
-        let too_high: Vec<_> = old
-            .files()
-            .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
-            .map(|(number, _)| number)
-            .collect();
-        let mut chunks = Chunks::open_or_changing(frame)?;
-        for &number in &too_high {
-            let origin = place(&self.origins, number).unwrap_or(NEW);
-            let entry = chunks.get(origin)?;
-            if let Some(chunk) = entry.map(|entry| chunks.compressed(&entry)).transpose()?.flatten() {
-                self.pending.insert_compressed(number, chunk);
-            }
-        }
-        Ok(!too_high.is_empty())
-    }
-
-    /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
-    fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
-        let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
-        // number of such a file. `taken` has the numbers of all these files.
-        let kept = || old.files().map(|(_, file)| file);
-        let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
-        let attributes = FileAttributes::of(self.lock.file());
-        let attributes = attributes.map_err(|error| Error::io("read", &self.path, error))?;
-        let output = Output::sparse(
-            Destination::taken(&self.path)?.begin(false)?,
-            directory.clone(),
-            taken,
-            old.kept_nbytes,
-            Some(attributes),
-        );
-        let mut writer = FrameWriter::new(output, plan);
-        let kept_chunks = old.kept.iter().try_for_each(|&(number, entry)| writer.keep(number, entry));
-        let written =
-            kept_chunks.and_then(|()| write_changed(&mut writer, &mut self.pending, &mut self.compressor));
-        let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
-        let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
-            Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
-                "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
-                 make the array smaller in a commit of its own"
-            ))),
-            _ => Ok(()),
-        });
-        let remove = |numbers: &[u64]| {
-            for &number in numbers {
-                // An error is ignored, because a file that cannot be removed is harmless: no entry of the index has its
-                // number.
-                let _ = fs::remove_file(directory.join(chunk_file::name(number)));
-            }
-        };
-        let committed = written.and_then(|()| {
-            let header = writer.header()?;
-            let new = writer.finish()?;
-            self.commit().by_rename(frame, new, &header)
-        });
-        // The index does not refer to the new files of this commit. But if another program is changing the frame, or
-        // has changed it, one of these files can belong to the other program by now.
-        let committed = committed.inspect_err(|_| {
-            if self.lock.excludes_others() && self.state.reopen(&self.path, Some(&self.lock)).is_ok() {
-                remove(&files);
-            }
-        })?;
-        // The new file is locked, so no other writer can refer to one of the old files meanwhile.
-        remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
-        Ok(committed)
-    }
 }
 
 impl fmt::Debug for ArrayUpdate {
@@ -750,14 +557,28 @@ impl fmt::Debug for ArrayUpdate {
     }
 }
 
-/// Writes the changed chunks. All chunks that are not written or kept become zeros.
-fn write_changed<W: Write + Seek>(
-    writer: &mut FrameWriter<W>,
-    pending: &mut PendingChunks,
-    compressor: &mut LazyCompressor,
-) -> Result<(), Error> {
-    pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
-    writer.fill_missing(SpecialValue::Zeros)
+/// The numbers of the chunks that get new items in a new shape: along a dimension that grows, the last chunks, unless
+/// they are full.
+fn grown_chunks(before: &Geometry, after: &Geometry) -> Result<BTreeSet<u64>, Error> {
+    let (shape, chunkshape) = (before.shape(), before.chunkshape());
+    let kept: Vec<_> = shape.iter().zip(after.shape().iter()).map(|(&old, &new)| 0..old.min(new)).collect();
+    let mut grown = BTreeSet::new();
+    for (axis, ((&old, &new), &chunk)) in
+        shape.iter().zip(after.shape().iter()).zip(chunkshape.iter()).enumerate()
+    {
+        let mut region = kept.clone();
+        let is_full = old.checked_rem(chunk).is_none_or(|items| items == 0);
+        let Some(range) = region.get_mut(axis).filter(|_| new > old && !is_full) else { continue };
+        range.start = old - 1;
+        grown.extend(before.chunks_in(&region).map_err(Error::geometry)?.map(|chunk| chunk.number()));
+    }
+    Ok(grown)
+}
+
+/// The number of a chunk in another shape of the same array; `None` if that shape does not have the chunk.
+fn renumbered(number: u64, from: &Geometry, to: &Geometry) -> Option<u64> {
+    let position = to.position(from.chunk(number)?.extent().start())?;
+    Some(position.chunk)
 }
 
 /// Copies the items of a part of a chunk to the same places in another chunk.
@@ -769,13 +590,7 @@ fn copy_items(part: &Chunk<'_>, typesize: usize, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
-/// The highest number depends on this size.
-fn is_too_high(file: u64, cbytes: u64) -> bool {
-    i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
-}
-
-fn place(origins: &[u64], number: u64) -> Option<u64> {
+pub(super) fn place(origins: &[u64], number: u64) -> Option<u64> {
     origins.get(usize::try_from(number).ok()?).copied()
 }
 

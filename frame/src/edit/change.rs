@@ -9,7 +9,6 @@ use std::time::SystemTime;
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, to_vec};
 
-use crate::chunk::hole::START;
 use crate::code::FindingCode;
 use crate::edit::commit::Commit;
 use crate::edit::new_trailer::{NewTrailer, changes_array, changes_items};
@@ -23,8 +22,8 @@ use crate::header::frame_header::Header;
 use crate::header::section::{CONTENT_HEADER, Metalayer};
 use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
-use crate::read::open::{open_at_once, open_frame};
-use crate::source::{ReadAt, read_up_to};
+use crate::read::open::open_frame;
+use crate::source::ReadAt;
 
 /// Changes the shape, the dtype or metalayers of a frame in its file. [`Frame::edit`] returns an `Edit`.
 ///
@@ -312,40 +311,6 @@ impl Edit<'_, File> {
         self.frame.opened = Some(SystemTime::now());
         self.frame.version = self.frame.reader.version();
         Ok(())
-    }
-}
-
-impl<R> Frame<R> {
-    /// Checks that the header in the file has not changed since it was read. Returns the length of the file.
-    pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
-        let unreadable = |error| Error::io("read", path, error);
-        let (file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
-        let header_len = self.header_bytes().len() as u64;
-        read_up_to(&file, self.offset(), header_len, &mut now).map_err(unreadable)?;
-        if now != self.header_bytes() {
-            return Err(Error::changing(None));
-        }
-        Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
-    }
-
-    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a
-    /// commit that was killed may follow the frame. Returns whether they do.
-    pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
-        let file_len = self.check_same(path)?;
-        let frame_len = self.header().frame_len;
-        if frame_len == file_len {
-            return Ok(false);
-        }
-        let unreadable = |error| Error::io("read", path, error);
-        let file = open_at_once(path).map_err(unreadable)?;
-        let mut more = Vec::new();
-        read_up_to(&file, frame_len, START.len() as u64, &mut more).map_err(unreadable)?;
-        if file_len > frame_len && START.starts_with(&more) {
-            return Ok(true);
-        }
-        Err(Error::unsupported(format_args!(
-            "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
-        )))
     }
 }
 

@@ -13,13 +13,15 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use crate::chunk::hole::START;
 use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
 use crate::error::{Error, ErrorKind};
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
-use crate::read::open::open_frame;
+use crate::read::open::{open_at_once, open_frame};
+use crate::source::{ReadAt, read_up_to};
 use crate::write::destination::NewFrame;
 use crate::write::file_attributes::FileAttributes;
 
@@ -50,7 +52,7 @@ impl Commit<'_> {
     }
 
     /// Calls `write` to write the new parts of a contiguous frame after its end, beginning with
-    /// [`START`](crate::chunk::hole::START). Then writes the header that `write` returns.
+    /// [`START`]. Then writes the header that `write` returns.
     pub(crate) fn behind(
         mut self,
         write: impl FnOnce(File) -> Result<Vec<u8>, Error>,
@@ -65,7 +67,7 @@ impl Commit<'_> {
             Ok(header)
         });
         let ready = written.and_then(|header| {
-            let committed = read_back(&header, WithHeader { header: &header, file: &file }, self.path)?;
+            let committed = self.read_back(&header, WithHeader { header: &header, file: &file })?;
             let write = HeaderWrite::new(self.frame.header_bytes(), &header)?;
             self.compare_again()?;
             Ok((write, committed))
@@ -102,7 +104,7 @@ impl Commit<'_> {
             attributes.give_to(new.file(), true);
         }
         new.sync()?;
-        let committed = read_back(header, new.file(), self.path)?;
+        let committed = self.read_back(header, new.file())?;
         self.compare_again()?;
         drop(old);
         self.lock.follow(new.rename_locked()?.0);
@@ -119,6 +121,21 @@ impl Commit<'_> {
         self.state.reopen(self.path, Some(self.lock)).map(drop)
     }
 
+    /// Whether no other program has changed the old frame, and no program that uses the lock file of C-Blosc2 can be
+    /// changing it now.
+    pub(crate) fn is_alone(&mut self) -> bool {
+        self.lock.excludes_others() && self.state.reopen(self.path, Some(self.lock)).is_ok()
+    }
+
+    /// Checks the new frame. An error is `Changing` if another program may have caused it.
+    fn read_back(&mut self, header: &[u8], reader: impl ReadAt) -> Result<Committed, Error> {
+        read_back(header, reader, self.path).map_err(|error| match error.into_finding() {
+            Ok(wrong) if self.is_alone() => Error::malformed(wrong.in_new_frame()),
+            Ok(wrong) => Error::changing(Some(wrong)),
+            Err(error) => error,
+        })
+    }
+
     /// Removes the bytes of an unfinished commit after the end of a contiguous frame, and checks that the frame is the
     /// whole file.
     fn remove_killed_commit(&mut self) -> Result<(), Error> {
@@ -129,6 +146,40 @@ impl Commit<'_> {
         // On Windows, the modification time is certain only after a sync.
         let removed = self.state.follow(file, || file.set_len(frame_len).and_then(|()| file.sync_all()));
         removed.map_err(|error| Error::io("write", self.path, error))
+    }
+}
+
+impl<R> Frame<R> {
+    /// Checks that the header in the file has not changed since it was read. Returns the length of the file.
+    pub(crate) fn check_same(&self, path: &Path) -> Result<u64, Error> {
+        let unreadable = |error| Error::io("read", path, error);
+        let (file, mut now) = (open_at_once(path).map_err(unreadable)?, Vec::new());
+        let header_len = self.header_bytes().len() as u64;
+        read_up_to(&file, self.offset(), header_len, &mut now).map_err(unreadable)?;
+        if now != self.header_bytes() {
+            return Err(Error::changing(None));
+        }
+        Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
+    }
+
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a
+    /// commit that was killed may follow the frame. Returns whether they do.
+    pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
+        let file_len = self.check_same(path)?;
+        let frame_len = self.header().frame_len;
+        if frame_len == file_len {
+            return Ok(false);
+        }
+        let unreadable = |error| Error::io("read", path, error);
+        let file = open_at_once(path).map_err(unreadable)?;
+        let mut more = Vec::new();
+        read_up_to(&file, frame_len, START.len() as u64, &mut more).map_err(unreadable)?;
+        if file_len > frame_len && START.starts_with(&more) {
+            return Ok(true);
+        }
+        Err(Error::unsupported(format_args!(
+            "the frame has {frame_len} bytes, but its file has {file_len}; only a whole file can be changed"
+        )))
     }
 }
 
@@ -181,7 +232,44 @@ impl HeaderWrite {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn behind_calls_a_wrong_frame_malformed_unless_another_program_has_changed_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        fs::copy("tests/data/int32_3x5.b2nd", &path).unwrap();
+        let frame = open_frame(&path).unwrap();
+        let mut state = FrameState::of(&frame).unwrap();
+        let frame = frame.map_reader(drop);
+        let mut lock = WriterLock::take(&path, false, Duration::ZERO).unwrap();
+        // `nbytes`, the size of all chunks, is 128 in this file.
+        let mut wrong = frame.header_bytes().to_vec();
+        wrong[37] = 48;
+        let mut error = |write: &dyn Fn()| {
+            let commit = Commit {
+                path: &path,
+                frame: &frame,
+                state: &mut state,
+                lock: &mut lock,
+                changes_items: true,
+            };
+            let written = |_| {
+                write();
+                Ok(wrong.clone())
+            };
+            commit.behind(written).unwrap_err()
+        };
+        let of_commit = error(&|| ());
+        assert_eq!(of_commit.kind(), ErrorKind::Malformed);
+        let says = "the new frame would have this error: nbytes is 48, ";
+        assert!(of_commit.to_string().contains(says), "{of_commit}");
+        let of_other = error(&|| fs::write(&path, &wrong).unwrap());
+        assert_eq!(of_other.kind(), ErrorKind::Changing, "{of_other}");
+    }
 
     #[test]
     fn header_write_has_the_bytes_from_the_first_to_the_last_difference() {

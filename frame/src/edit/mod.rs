@@ -25,5 +25,8 @@ mod pending_chunks;
 #[cfg(feature = "compress")]
 pub(crate) mod array_update;
 
+#[cfg(feature = "compress")]
+mod array_commit;
+
 #[cfg(all(feature = "compress", feature = "ndarray"))]
 mod ndarray_update;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use b2nd_chunk::{CParams, Compressor, ErrorKind, decompress_to_vec};
 
+use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 
 /// The maximum number of bytes of all open chunks together. A single chunk can be longer.
@@ -70,7 +71,11 @@ impl PendingChunks {
     pub(super) fn decompressed(&self, number: u64, nbytes: usize) -> Result<Option<Vec<u8>>, Error> {
         match self.chunks.get(&number) {
             None => Ok(None),
-            Some(PendingChunk::Open { items, .. }) => Ok(Some(items.clone())),
+            Some(PendingChunk::Open { items, .. }) => {
+                let mut copy = zeroed(items.len())?;
+                copy.copy_from_slice(items);
+                Ok(Some(copy))
+            }
             Some(PendingChunk::Compressed(chunk)) => {
                 decompress_to_vec(chunk, nbytes).map(Some).map_err(|error| match error.kind() {
                     ErrorKind::NoMemory => Error::too_large(error),
@@ -126,6 +131,13 @@ impl PendingChunks {
         }
     }
 
+    /// Drops the chunks from this number on.
+    pub(super) fn truncate(&mut self, count: u64) {
+        for (_, chunk) in self.chunks.split_off(&count) {
+            self.forget(&chunk);
+        }
+    }
+
     /// Gives the chunks new numbers. A chunk without a new number is dropped.
     pub(super) fn renumbered(self, numbers: impl Fn(u64) -> Option<u64>) -> Self {
         let mut new = Self::default();
@@ -169,8 +181,15 @@ impl PendingChunks {
     }
 
     fn put(&mut self, number: u64, chunk: PendingChunk) {
-        if let Some(PendingChunk::Open { items, turn }) = self.chunks.insert(number, chunk) {
-            self.open.remove(&turn);
+        if let Some(old) = self.chunks.insert(number, chunk) {
+            self.forget(&old);
+        }
+    }
+
+    /// Removes a chunk that has just been replaced or dropped from the open chunks.
+    fn forget(&mut self, chunk: &PendingChunk) {
+        if let PendingChunk::Open { items, turn } = chunk {
+            self.open.remove(turn);
             self.open_nbytes -= items.len();
         }
     }

@@ -20,8 +20,8 @@ pub(crate) fn read_back(
 ) -> Result<(Frame<()>, FrameState), Error> {
     let new = Frame::parse(header)?;
     let frame = Frame { path: Some(path.into()), ..new.clone() }.map_reader(|()| reader);
-    if let wrong @ Some(_) = first_error(&Check::default().run(&frame)?.findings) {
-        return Err(Error::changing(wrong.cloned()));
+    if let Some(wrong) = first_error(&Check::default().run(&frame)?.findings) {
+        return Err(Error::malformed(wrong.clone()));
     }
     let state = FrameState::of(&frame)?;
     Ok((new, state))

@@ -82,6 +82,13 @@ impl HeaderBuilder {
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
     }
 
+    /// Sets a number, which must fit the bytes that the header has for it.
+    pub(crate) fn set_number(&mut self, field: HeaderField, number: i64) {
+        let bytes = number.to_be_bytes();
+        let start = bytes.len().saturating_sub(field.encoding().len);
+        self.set(field, bytes.get(start..).unwrap_or_default());
+    }
+
     /// Sets the flags, the filters and the codec.
     pub(crate) fn set_compression(
         &mut self,

@@ -578,7 +578,7 @@ impl DamagedHeader {
     /// or if the header is lost.
     pub(super) fn contradiction(&self, sizes: &Sizes) -> Option<String> {
         let is_wrong = |(field, right): &(HeaderField, i64)| self.values.number(*field) != *right;
-        let (field, right) = in_header(sizes).into_iter().find(is_wrong).filter(|_| !self.values.is_lost)?;
+        let (field, right) = sizes.in_header().into_iter().find(is_wrong).filter(|_| !self.values.is_lost)?;
         let (name, found) = (field.encoding().name, self.values.number(field));
         Some(format!(
             "{name} is {found} in the header, but the array needs {right}: if a shape is wrong, give the right one"
@@ -754,18 +754,6 @@ fn search(prefix: &[u8], start: usize) -> Option<(Meta, Vec<u8>, usize)> {
     })
 }
 
-/// The header fields with their right values for these sizes. If several fields are wrong, `contradiction` reports only
-/// the first of them. `nbytes` comes last, because it depends on the other sizes: if one of them is wrong, `nbytes` is
-/// usually wrong as a consequence.
-pub(super) fn in_header(sizes: &Sizes) -> [(HeaderField, i64); 4] {
-    [
-        (HeaderField::Typesize, sizes.typesize.into()),
-        (HeaderField::Blocksize, sizes.blocksize.into()),
-        (HeaderField::Chunksize, sizes.chunksize.into()),
-        (HeaderField::Nbytes, sizes.nbytes),
-    ]
-}
-
 /// Returns the [`Sizes`] of the array for each possible type size. A type size is possible if it is the item size of
 /// the dtype, or the type size in the header.
 fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result<Vec<Sizes>, Error> {
@@ -783,7 +771,7 @@ fn possible_sizes(meta: &Meta, dtype: Option<&Dtype>, values: &Values) -> Result
     // so in a tie the item size of the dtype stays before the type size in the header.
     possible.sort_by_key(|sizes| {
         let is_right = |&(field, right): &(HeaderField, i64)| values.number(field) == right;
-        Reverse(in_header(sizes).into_iter().filter(is_right).count())
+        Reverse(sizes.in_header().into_iter().filter(is_right).count())
     });
     possible.dedup_by_key(|sizes| sizes.typesize);
     if possible.is_empty() {

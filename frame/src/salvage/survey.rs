@@ -22,7 +22,7 @@ use crate::salvage::chunk_header::with_restored_sizes;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::header_length::{self, InferredLength};
 use crate::salvage::header_repair::{
-    ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, in_header, is_trailer,
+    ArrayEntries, DamagedHeader, Layers, TRAILER_START, begins_chunk, is_trailer,
 };
 use crate::salvage::order::{self, NumberedChunks, Order, TYPESIZE};
 use crate::salvage::recorded_holes::{self, end_of_hole};
@@ -632,7 +632,7 @@ fn differences(header: &DamagedHeader, parts: &FrameParts) -> Vec<Restored> {
     }
     // In a frame without chunks, any `chunksize` is right.
     let is_known = |field| field != HeaderField::Chunksize || sizes.nchunks > 0;
-    let of_array = in_header(sizes).into_iter().filter(|&(field, _)| is_known(field));
+    let of_array = sizes.in_header().into_iter().filter(|&(field, _)| is_known(field));
     right.extend(of_array.map(|(field, right)| (field, right.into())));
     let found = |field| i128::from(header.values.number(field));
     let wrong = right.into_iter().filter(|&(field, right)| found(field) != right);

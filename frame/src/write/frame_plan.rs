@@ -135,17 +135,9 @@ pub(crate) fn header(
     compression: &Compression,
     has_vlmetalayers: bool,
 ) -> HeaderBuilder {
-    let Sizes { typesize, blocksize, chunksize, nbytes, .. } = *sizes;
     let mut header = HeaderBuilder::new();
-    header.set_compression(chunksize == 0, is_sparse, compression);
-    for (field, value) in [
-        (HeaderField::Typesize, typesize),
-        (HeaderField::Blocksize, blocksize),
-        (HeaderField::Chunksize, chunksize),
-    ] {
-        header.set(field, &value.to_be_bytes());
-    }
-    header.set(HeaderField::Nbytes, &nbytes.to_be_bytes());
+    header.set_compression(sizes.chunksize == 0, is_sparse, compression);
+    sizes.set_in(&mut header);
     // The number of threads has no meaning here, because nothing was compressed. Readers ignore it and use their own
     // number.
     header.set(HeaderField::CompressionThreads, &1_i16.to_be_bytes());
@@ -181,6 +173,25 @@ impl Sizes {
         };
         let [typesize, blocksize, chunksize] = [int32(typesize)?, int32(blocksize)?, int32(chunksize)?];
         Ok(Self { typesize, blocksize, chunksize, nbytes, nchunks })
+    }
+
+    /// The header fields that these sizes determine, with their values.
+    // If several fields of a damaged header are wrong, a salvage reports only the first of them. `nbytes` comes last,
+    // because it depends on the other sizes: if one of them is wrong, `nbytes` is usually wrong as a consequence.
+    pub(crate) fn in_header(&self) -> [(HeaderField, i64); 4] {
+        [
+            (HeaderField::Typesize, self.typesize.into()),
+            (HeaderField::Blocksize, self.blocksize.into()),
+            (HeaderField::Chunksize, self.chunksize.into()),
+            (HeaderField::Nbytes, self.nbytes),
+        ]
+    }
+
+    /// Sets the sizes in a header.
+    pub(crate) fn set_in(&self, header: &mut HeaderBuilder) {
+        for (field, value) in self.in_header() {
+            header.set_number(field, value);
+        }
     }
 }
 

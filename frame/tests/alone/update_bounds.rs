@@ -1,8 +1,13 @@
 //! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open chunks have at most 64 MiB
 //! together.
 
+#[cfg(target_os = "linux")]
+use std::process::Command;
+use std::slice::from_ref;
+use std::{env, fs};
+
 use allocation_counter::measure;
-use b2nd_frame::{Array, ArrayUpdate, FrameBuilder, SpecialValue};
+use b2nd_frame::{Array, ArrayUpdate, ErrorKind, FrameBuilder, SpecialValue};
 use b2nd_serde::{Meta, Shapes};
 
 /// The maximum number of bytes of all open chunks.
@@ -73,10 +78,74 @@ fn an_update_takes_at_most_200_bytes_for_each_chunk_of_the_array() {
     for item in [3, 4] {
         let taken = measure(|| {
             let mut update = ArrayUpdate::open(&path).unwrap();
-            update.write(std::slice::from_ref(&(5..6)), &[item]).unwrap();
+            update.write(from_ref(&(5..6)), &[item]).unwrap();
             update.flush().unwrap();
         });
         println!("{} bytes for each chunk", taken.bytes_max / COUNT);
         assert!(taken.bytes_max <= 200 * COUNT + OTHER, "{} bytes", taken.bytes_max);
     }
+}
+
+#[test]
+fn append_of_a_row_does_not_look_at_all_chunks_of_the_array() {
+    const COUNT: i64 = 1 << 16;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.b2nd");
+    let shapes = Shapes { shape: &[0], chunkshape: &[3], blockshape: &[3] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    builder.create(&path).unwrap().finish().unwrap().persist().unwrap();
+    let nbytes = |count: i64| {
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        update.resize(&[3 * count]).unwrap();
+        update.append(0, &[1]).unwrap();
+        let taken = measure(|| (0..100).for_each(|_| update.append(0, &[1]).unwrap()));
+        assert_eq!(update.meta().shape(), [3 * count + 101]);
+        taken.bytes_total
+    };
+    let (few, many) = (nbytes(1 << 6), nbytes(COUNT));
+    // The list of all chunks may move once, to get room for more chunks.
+    assert!(many <= few + 32 * COUNT.unsigned_abs(), "{many} bytes, but {few} for a short array");
+}
+
+/// The process that the test below starts with a limit on its memory, in which no chunk of the array has room.
+#[test]
+fn the_process_without_memory_for_a_chunk() {
+    let Some(path) = env::var_os("B2ND_NO_MEMORY") else { return };
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let before = fs::read(&path).unwrap();
+    assert_eq!(update.append(0, &[7; 16]).unwrap_err().kind(), ErrorKind::TooLarge);
+    #[cfg(feature = "ndarray")]
+    {
+        let row = ndarray::array![7_i64].into_dyn();
+        assert_eq!(update.append_array(0, row.view()).unwrap_err().kind(), ErrorKind::TooLarge);
+    }
+    assert_eq!(update.meta().shape(), [0]);
+    // As nothing is changed, nothing is written.
+    update.flush().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), before);
+
+    update.resize(&[2]).unwrap();
+    assert_eq!(update.write(from_ref(&(0..1)), &[7; 8]).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(update.resize(&[3]).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(update.append(0, &[7; 8]).unwrap_err().kind(), ErrorKind::TooLarge);
+    assert_eq!(update.meta().shape(), [2]);
+    update.flush().unwrap();
+    assert_eq!(Array::open(&path).unwrap().shape(), [2]);
+    println!("all failed");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_change_without_memory_for_a_chunk_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("big.b2nd");
+    // A chunk has 512 MiB.
+    let shapes = Shapes { shape: &[0], chunkshape: &[1 << 26], blockshape: &[1 << 16] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<i8").unwrap());
+    builder.create(&path).unwrap().finish().unwrap().persist().unwrap();
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\""]).arg(env::current_exe().unwrap());
+    limited.args(["--exact", "update_bounds::the_process_without_memory_for_a_chunk", "--nocapture"]);
+    let output = limited.env("B2ND_NO_MEMORY", &path).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("all failed"), "{output:?}");
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, ChunkPlace, Error, ErrorKind, Frame, FrameBuilder,
-    Rewrite, Salvage, Severity,
+    HeaderField, Rewrite, Salvage, Severity,
 };
 use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
 use b2nd_serde::{Meta, Shapes, to_vec};
@@ -828,4 +828,55 @@ fn an_array_without_items_whose_header_counts_chunks_is_changed() {
     update.append(0, &numbers([1, 2, 3])).unwrap();
     update.flush().unwrap();
     assert!(items(&path).unwrap() == numbers([1, 2, 3]));
+}
+
+/// Creates an array without items, with rows of 3 items.
+fn create_empty(path: &Path, is_sparse: bool) {
+    let builder = FrameBuilder::new(Meta::new(Shapes { shape: &[0, 3], ..ROW }, "<u2").unwrap());
+    let writer = if is_sparse { builder.create_sparse(path) } else { builder.create(path) };
+    writer.unwrap().finish().unwrap().persist().unwrap();
+}
+
+/// Without chunks, the sizes of chunks and blocks in the header have no meaning, and writers leave anything there.
+#[test]
+fn an_array_without_items_gets_items_whatever_chunksize_and_blocksize_it_had() {
+    each_case(|path, is_sparse, lock| {
+        create_empty(path, is_sparse);
+        lock();
+        let empty = fs::read(header_file(path)).unwrap();
+        for (field, sizes) in [(HeaderField::Chunksize, [-1, 0, 7]), (HeaderField::Blocksize, [-1, 0, 7])] {
+            let range = Frame::open(path).unwrap().header().range(field).unwrap();
+            for size in sizes {
+                let mut file = empty.clone();
+                file[range.clone()].copy_from_slice(&i32::to_be_bytes(size));
+                fs::write(header_file(path), file).unwrap();
+                let mut update = ArrayUpdate::open(path).unwrap();
+                update.append(0, &numbers([1, 2, 3])).unwrap();
+                update.flush().unwrap_or_else(|error| panic!("{field:?} {size}: {error}"));
+                drop(update);
+                assert!(items(path).unwrap() == numbers([1, 2, 3]));
+                assert_eq!(errors(path), BTreeSet::new(), "{field:?} {size}");
+            }
+        }
+    });
+}
+
+/// After a loss of power, a file can end in a page of zeros.
+#[test]
+fn open_of_a_file_with_other_bytes_after_the_frame_is_unsupported() {
+    each_case(|path, is_sparse, lock| {
+        create(path, is_sparse, ROW);
+        lock();
+        let frame = fs::read(header_file(path)).unwrap();
+        for more in [&b"other"[..], &[0; 4096]] {
+            fs::write(header_file(path), [&frame[..], more].concat()).unwrap();
+            let error = ArrayUpdate::open(path).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+            let says =
+                format!("the frame has {} bytes, but its file has {}", frame.len(), frame.len() + more.len());
+            assert!(error.to_string().starts_with(&says), "{error}");
+        }
+        fs::write(header_file(path), frame).unwrap();
+        drop(ArrayUpdate::open(path).unwrap());
+    });
 }

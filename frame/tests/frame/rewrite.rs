@@ -560,7 +560,7 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
     for to in [path.clone(), folder.path("new")] {
         let why = refused(ErrorKind::Malformed, Rewrite::new(&path, &to).apply());
-        assert!(why.contains("the new frame would have the same error: "), "{why}");
+        assert!(why.contains("the new frame would have this error: "), "{why}");
         assert_eq!(refused(ErrorKind::Malformed, Rewrite::new(&path, &to).preview()), why);
     }
     assert_eq!(fs::read(&path).unwrap(), damaged);
