@@ -1,4 +1,4 @@
-//! The rules for the header of a chunk that can be checked without the frame.
+//! The rules for chunk headers that need no frame to be checked.
 
 use core::ops::Deref;
 

@@ -374,7 +374,8 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
     if takes_more && error.is_custom_length() && error.entry().is_none() {
         return LayoutFault::TakesMore { layout }.error().at(start);
     }
-    // Only the error of a dtype that is not UTF-8 is about the bytes. They may be valid in another version.
+    // Other errors of a type reject the value of a valid entry. Only a dtype that is not UTF-8 has invalid bytes, which
+    // another version may allow. So only this error names the version.
     let version = if error.text_fault().is_some() { version } else { 0 };
     error.at(start).of_version(version)
 }

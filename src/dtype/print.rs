@@ -43,7 +43,8 @@ impl Dtype {
         Padded(NumpyStr(self))
     }
 
-    /// Records in the dtype whether `text`, from which it was parsed, is the name that NumPy prints.
+    /// Sets the spelling of a dtype that was parsed from `text`: `NumpyStr` if NumPy's `str(dtype)` prints the same
+    /// text.
     pub(super) fn spelled_as(mut self, text: &str) -> Self {
         if eco_format!("{}", self.numpy_str()) == text {
             self.spelling = Spelling::NumpyStr;

@@ -105,8 +105,8 @@ impl TextFault {
         if length <= MAX_DTYPE_LEN { Ok(()) } else { Err(Self::TooLong { length }) }
     }
 
-    /// Checks a piece of a dtype, which begins at the offset `start` of the dtype, or a whole dtype. Does not check whether
-    /// it is UTF-8.
+    /// Checks the text of a dtype, or the piece of it that begins at byte `start`: no NUL, and no end beyond
+    /// `MAX_DTYPE_LEN`. UTF-8 is not checked here.
     // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
     #[inline]
     pub(crate) fn check_piece(start: usize, piece: &[u8]) -> Result<(), Self> {

@@ -123,7 +123,7 @@ impl Error {
         matches!(&self.0.detail, Detail::Custom(text) if text.is_length)
     }
 
-    /// The fault of the bytes of a dtype, if the error is about such a fault.
+    /// Why the bytes cannot be a dtype; `None` for any other error.
     pub(crate) fn text_fault(&self) -> Option<TextFault> {
         if let Detail::Text(fault) = self.0.detail { Some(fault) } else { None }
     }

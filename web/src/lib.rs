@@ -149,7 +149,7 @@ impl KnownFile {
     }
 }
 
-/// The attributes as an object of JavaScript. A value without a JSON text is `null`.
+/// The attributes as a JavaScript object. A value that is too long or nested too deep for JSON is `null`.
 fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     let entries = trailer.vlmetalayers().iter().map(|layer| {
         let value = layer.value().map_err(|error| thrown(&error))?;
@@ -161,7 +161,7 @@ fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     Ok(js_value(&Value::Object(object)))
 }
 
-/// A JSON value as `JSON.parse` makes it, but with a `bigint` for each integer that a `number` would round.
+/// A JSON value as `JSON.parse` makes it, but with a `bigint` for each integer beyond `Number.MAX_SAFE_INTEGER`.
 fn js_value(value: &Value) -> JsValue {
     const LARGEST: u64 = (1 << 53) - 1;
     match value {

@@ -11,9 +11,9 @@ const RLE: u32 = 1;
 const COMPRESSED: u32 = 2;
 const TREELESS: u32 = 3;
 
-/// From this number of literals on, they are written as four streams.
+/// The minimum number of literals for four streams.
 const MIN_OF_FOUR_STREAMS: usize = 256;
-/// Fewer literals are never shorter with Huffman codes and their description.
+/// The minimum number of literals for new Huffman codes: fewer are never shorter with codes and their description.
 const MIN_OF_NEW_CODES: usize = 32;
 const MIN_OF_OLD_CODES: usize = 8;
 /// The length of the jump table of four streams.
@@ -108,7 +108,7 @@ fn write_four_streams(literals: &[u8], codes: &Codes, output: &mut Vec<u8>) {
         let start = output.len();
         codes.encode(quarter, output);
         let length = u16::try_from(output.len() - start).unwrap_or_default();
-        // The table has the lengths of the first three streams.
+        // The jump table records the lengths of the first three streams.
         if let Some(entry) =
             output.get_mut(table + 2 * number..).filter(|_| number < 3).and_then(<[u8]>::first_chunk_mut)
         {

@@ -81,7 +81,7 @@ pub(crate) struct Kind {
     pub(crate) max_log: u32,
 }
 
-/// The numbers of literals.
+/// The literals lengths (`Literals_Length`).
 pub(crate) static LITERALS: Kind = Kind::new(
     &[(16, 0), (4, 1), (2, 2), (2, 3), (1, 4)],
     9,

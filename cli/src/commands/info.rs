@@ -145,8 +145,8 @@ struct PagePrinter {
 }
 
 impl PagePrinter {
-    /// Shows a store and the tables in it, or the failure to open the store. Returns whether the target is a store or a
-    /// table.
+    /// Shows a store and the tables in it, or the failure to open the store. Returns false if the target is neither a
+    /// store nor a table, so that `frames` must show it.
     fn stores(&mut self, target: &Target, whole: bool) -> io::Result<bool> {
         let store = match store_at(target) {
             Ok(store) => store,

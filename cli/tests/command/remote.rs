@@ -443,7 +443,7 @@ fn each_failure_has_a_clear_message() {
             });
         }
     });
-    // The next cases are URLs of a web server, which have other messages.
+    // The next cases are URLs of a web server, for which the messages differ.
     let output = server.run(&["info", &server.url("whole/a.b2nd")]);
     assert!(stderr(&output).contains("files only as a whole; download this one"), "{}", stderr(&output));
     let output = server.run(&["info", &server.url("refused/a.b2nd")]);

@@ -34,7 +34,7 @@ pub(crate) enum Answer {
     Silence,
 }
 
-/// The server ends an endless answer after this number of bytes.
+/// The length at which the server stops an `Endless` answer, in bytes.
 const LONGEST: u64 = 1 << 30;
 
 pub(crate) fn refusal(status: u16, code: &str) -> Answer {

@@ -28,10 +28,10 @@ use crate::read::chunks::{ChunkBytes, Chunks};
 use crate::source::ReadAt;
 use crate::spans::ChunkSpan;
 
-/// A check reads at most this number times the size of all chunks. If the lengths in the chunk headers add up to more
-/// than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With the
-/// number 2, a single chunk with a wrong length does not stop the check: reading this chunk takes at most the size of
-/// all chunks once, so all other chunks can still be read.
+/// The most that a check reads, as a multiple of the size of all chunks. If the lengths in the chunk headers add up to
+/// more than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With
+/// the number 2, a single chunk with a wrong length does not stop the check: reading this chunk takes at most the size
+/// of all chunks once, so all other chunks can still be read.
 const MAX_LOOKS: u64 = 2;
 
 /// The maximum number of stored bytes of chunks that wait in the queue. A single chunk can have more.

@@ -45,7 +45,7 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the
 /// old array. In four cases, a commit instead writes a new file, which replaces the old file:
 ///
-/// - The holes would have more than 64 KiB, and more bytes than the unchanged chunks.
+/// - The holes would exceed 64 KiB and the size of the unchanged chunks.
 /// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's
 ///   metalayer, which the new header does not have.
 /// - The array's metalayer is not within the first 4 KiB of the file.
@@ -508,7 +508,7 @@ impl ArrayUpdate {
         if self.state.has_version_of(&frame) { Ok(Some(frame)) } else { Err(Error::changing(None)) }
     }
 
-    /// The number in the file of a chunk that has not been changed.
+    /// The number that an unchanged chunk has in the file; `None` for a changed or new chunk.
     pub(super) fn origin(&self, number: u64) -> Option<u64> {
         place(&self.origins, number).filter(|&origin| origin != NEW && !self.pending.contains(number))
     }

@@ -26,9 +26,9 @@ const MANY: u64 = 1 << 26;
 /// Finds frames anywhere in a file. For example, a chunk of an HDF5 file, a block of an ASDF file or a member of a
 /// damaged zip file can be a frame.
 ///
-/// A frame is found if its header can be parsed and has at most 1 MiB. The rest of the frame may be missing. The search
-/// continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as those
-/// in an embed store of python-blosc2 (`embed.b2e`).
+/// A frame is found if its header can be parsed and is at most 1 MiB long. The rest of the frame may be missing. The
+/// search continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as
+/// those in an embed store of python-blosc2 (`embed.b2e`).
 ///
 /// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of false headers, only headers of
 /// up to 512 bytes are found, which bounds the time of the search.

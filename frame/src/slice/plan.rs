@@ -21,7 +21,7 @@ use crate::source::BYTES_PER_ROUND_TRIP;
 /// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
 /// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
 /// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). The
-/// ranges of a wave together have at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
+/// ranges of a wave add up to at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
 ///
 /// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
 /// whole if the blocks that the slice does not need have at most 512 KiB, plus 64 KiB for each chunk. Two ranges with a

@@ -79,7 +79,7 @@ pub(super) enum AxisForm {
     Reversed,
     /// Removed by a single index.
     Removed,
-    /// A new dimension of one item.
+    /// A new dimension of length 1.
     New,
 }
 

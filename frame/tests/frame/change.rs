@@ -285,7 +285,7 @@ fn a_metalayer_in_the_names_of_the_others_is_left_alone() {
     writer.fill_missing(SpecialValue::Zeros).unwrap();
     let mut file = writer.finish().unwrap().into_inner();
     let name = file.windows(7).position(|bytes| bytes == b"of thir").unwrap();
-    // Overwrites a part of the long name with the bytes of an empty content.
+    // Writes an empty bin32 into the long name. The offset of `vendor` then points to it.
     file[name..name + 5].copy_from_slice(&[0xc6, 0, 0, 0, 0]);
     let field = offset_field(&file, "vendor");
     file[field..][..4].copy_from_slice(&u32::try_from(name).unwrap().to_be_bytes());

@@ -514,45 +514,50 @@ fn salvaged_without(lost: &[usize], path: &Path) {
     Salvage::read_at(file, 0).unwrap().apply(path).unwrap();
 }
 
-/// The ranges of lost chunks in the note of a salvage; `None` if there is no note.
-fn lost_chunks(path: &Path) -> Option<Vec<(u64, u64)>> {
+/// The ranges of lost chunks and of unverified chunks in the note of a salvage; `None` if there is no note.
+fn salvage_note(path: &Path) -> Option<[Vec<(u64, u64)>; 2]> {
     #[derive(serde::Deserialize)]
     struct Note {
         lost: Vec<(u64, u64)>,
+        unverified: Vec<(u64, u64)>,
     }
     let trailer = Frame::open(path).unwrap().trailer().unwrap();
-    trailer.vlmetalayer("b2nd_salvage").map(|layer| layer.decode::<Note>().unwrap().lost)
+    let note = trailer.vlmetalayer("b2nd_salvage").map(|layer| layer.decode::<Note>().unwrap());
+    note.map(|Note { lost, unverified }| [lost, unverified])
 }
 
 #[test]
-fn resize_renumbers_the_lost_chunks_of_a_salvage() {
+fn resize_renumbers_the_lost_and_the_unverified_chunks_of_a_salvage() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     salvaged_without(&[1, 2], &path);
-    assert_eq!(lost_chunks(&path).unwrap(), [(1, 2)]);
+    // Chunks that are not compressed cannot be verified.
+    assert_eq!(salvage_note(&path).unwrap(), [vec![(1, 2)], vec![(0, 1), (3, 1)]]);
     let mut update = ArrayUpdate::open(&path).unwrap();
     let mut resize = |shapes: &[[i64; 2]]| {
         for shape in shapes {
             update.resize(shape).unwrap();
         }
         update.flush().unwrap();
-        lost_chunks(&path)
+        salvage_note(&path)
     };
     // Two by two chunks become three by three.
-    assert_eq!(resize(&[[6, 9]]).unwrap(), [(1, 1), (3, 1)]);
-    assert_eq!(resize(&[[6, 5], [3, 10]]).unwrap(), [(1, 1), (4, 1)]);
-    assert_eq!(resize(&[[3, 2]]).unwrap(), [(1, 1)]);
+    assert_eq!(resize(&[[6, 9]]).unwrap(), [[(1, 1), (3, 1)], [(0, 1), (4, 1)]]);
+    assert_eq!(resize(&[[6, 5], [3, 10]]).unwrap(), [[(1, 1), (4, 1)], [(0, 1), (5, 1)]]);
+    assert_eq!(resize(&[[3, 2]]).unwrap(), [[(1, 1)], [(0, 1)]]);
     // A new chunk takes the place of the lost chunk that was removed.
-    assert_eq!(resize(&[[4, 6]]).unwrap(), [(2, 1)]);
+    assert_eq!(resize(&[[4, 6]]).unwrap(), [[(2, 1)], [(0, 1)]]);
     assert_eq!(
         check(&path).unwrap().findings[0].message(),
-        "the frame was salvaged: chunk 2 was lost, and is zeros now"
+        "the frame was salvaged: chunk 2 was lost, and is zeros now; chunk 0 could not be verified, so its items may \
+         be wrong"
     );
-    assert_eq!(resize(&[[2, 6]]), None);
+    assert_eq!(resize(&[[2, 6]]).unwrap(), [vec![], vec![(0, 1)]]);
+    assert_eq!(resize(&[[0, 6]]), None);
 }
 
 #[test]
-fn write_removes_a_lost_chunk_from_the_note_if_it_replaces_all_its_items() {
+fn write_removes_a_chunk_from_the_note_of_a_salvage_if_it_replaces_all_its_items() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
     salvaged_without(&[0, 2], &path);
@@ -561,11 +566,12 @@ fn write_removes_a_lost_chunk_from_the_note_if_it_replaces_all_its_items() {
         let nitems = region.iter().map(|range| range.end - range.start).product::<u64>();
         update.write(region, &7_i32.to_le_bytes().repeat(usize::try_from(nitems).unwrap())).unwrap();
         update.flush().unwrap();
-        lost_chunks(&path)
+        salvage_note(&path)
     };
-    assert_eq!(write(&[0..3, 0..2]).unwrap(), [(0, 1), (2, 1)]);
-    assert_eq!(write(&[1..3, 0..5]).unwrap(), [(0, 1)]);
-    assert_eq!(write(&[0..2, 0..3]), None);
+    assert_eq!(write(&[0..3, 0..2]).unwrap(), [[(0, 1), (2, 1)], [(1, 1), (3, 1)]]);
+    assert_eq!(write(&[1..3, 0..5]).unwrap(), [[(0, 1)], [(1, 1)]]);
+    assert_eq!(write(&[0..2, 0..3]).unwrap(), [vec![], vec![(1, 1)]]);
+    assert_eq!(write(&[0..2, 3..5]), None);
     assert_eq!(check(&path).unwrap().findings, []);
 }
 
@@ -576,14 +582,15 @@ fn resize_keeps_the_note_of_an_assumed_order_without_lost_chunks() {
     let mut cut = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     cut.truncate(165 + 3 * 64);
     Salvage::read_at(cut, 0).unwrap().assume_order().apply(&path).unwrap();
-    assert_eq!(lost_chunks(&path).unwrap(), [(3, 1)]);
+    assert_eq!(salvage_note(&path).unwrap(), [[(3, 1)], [(0, 3)]]);
     let mut update = ArrayUpdate::open(&path).unwrap();
     update.resize(&[2, 5]).unwrap();
     update.flush().unwrap();
-    assert_eq!(lost_chunks(&path).unwrap(), []);
+    assert_eq!(salvage_note(&path).unwrap(), [vec![], vec![(0, 2)]]);
     assert_eq!(
         check(&path).unwrap().findings[0].message(),
-        "the frame was salvaged: no chunk was lost; the order of the chunks was assumed"
+        "the frame was salvaged: no chunk was lost; 2 chunks could not be verified, from chunk 0 on, so their items \
+         may be wrong; the order of the chunks was assumed"
     );
 }
 

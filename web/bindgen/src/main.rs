@@ -1,4 +1,5 @@
-//! `bindgen WASM FOLDER`: writes the modules of a program in WebAssembly for JavaScript.
+//! `bindgen WASM FOLDER`: writes the JavaScript bindings of a WebAssembly module, with their TypeScript types, to a
+//! folder.
 
 use wasm_bindgen_cli_support::Bindgen;
 

@@ -7,9 +7,9 @@ use crate::fse::{Counts, SYMBOLS};
 use crate::huffman::count;
 use crate::sequence::{Kind, LENGTHS, LITERALS, MIN_MATCH, OFFSETS, Sequence};
 
-/// From this number of literals on, a count in several tables is faster.
+/// The number of literals from which counting in several tables is faster.
 const MANY: usize = 2048;
-/// Smaller numbers have their costs in a table.
+/// The end of the numbers whose costs are in a table.
 const SMALL: usize = 64;
 
 /// The costs of all parts of sequences.
@@ -78,7 +78,7 @@ impl Costs {
         get(&self.bytes, byte.into())
     }
 
-    /// The cost of the number of literals, without the cost of the literals themselves.
+    /// The cost of the literals length, without the literals themselves.
     #[inline]
     pub(crate) fn literals(&self, count: u32) -> u32 {
         self.literals.of(count)

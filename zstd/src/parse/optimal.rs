@@ -26,10 +26,10 @@ pub(crate) struct Effort {
     pub(crate) is_thorough: bool,
 }
 
-/// From this number of matches in a block on, only the longest one at each position is collected.
+/// The number of matches in a block from which only the longest one at each position is collected.
 const MANY_MATCHES: usize = 1 << 20;
 
-/// A stage ends at the first match after this number of positions, if it did not end before.
+/// The length of a stage in positions, after which it ends at the next match.
 const LONG_STAGE: usize = 4096;
 
 /// A parser with a match finder of trees.
