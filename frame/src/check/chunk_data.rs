@@ -119,6 +119,16 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
     !tail.is_empty() && !after.is_empty() && are_zeros(tail) && are_zeros(after)
 }
 
+/// Whether a page of zeros begins within a compressed chunk, and covers its end. `at` is the offset of the chunk in its
+/// file. If nothing follows in the file, the rest of the page can be lost. Shorter ends are not searched, because a
+/// stream can end with some zeros.
+pub(crate) fn may_end_in_lost_page(chunk: &[u8], at: u64) -> bool {
+    let end = at.saturating_add(chunk.len() as u64);
+    let tail = page_start(end.saturating_sub(1)).checked_sub(at).and_then(|tail| usize::try_from(tail).ok());
+    let tail = tail.and_then(|tail| chunk.get(tail..)).unwrap_or_default();
+    tail.len() >= ChunkHeader::MAX_LEN && are_zeros(tail)
+}
+
 /// The fault of a chunk that [`ends_in_zeros`]. The text completes the sentence "the chunk …".
 pub(crate) const ENDS_IN_ZEROS: &str =
     "ends with zeros, as do the bytes after it, so its end was lost, or never written";

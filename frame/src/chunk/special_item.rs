@@ -1,6 +1,5 @@
 //! The item that a special chunk repeats, and the bytes of an uncompressed chunk.
 
-#[cfg(feature = "decompress")]
 use b2nd_chunk::SpecialValue;
 use b2nd_chunk::internals::{MAX_BLOCKSIZE, stored_header};
 
@@ -10,6 +9,11 @@ pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
     let len = bytes.len();
     let header = stored_header(false, 1, len, len, len).filter(|_| len <= MAX_BLOCKSIZE)?;
     Some([&header[..], bytes].concat())
+}
+
+/// Whether Blosc2 defines an item of `typesize` bytes for this special value.
+pub(crate) fn has_item(special: SpecialValue, typesize: i32) -> bool {
+    special != SpecialValue::Nan || matches!(typesize, 4 | 8)
 }
 
 /// The item that a special chunk repeats. If Blosc2 defines no such item, the error gives the reason.

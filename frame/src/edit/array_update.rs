@@ -352,7 +352,7 @@ impl ArrayUpdate {
             copy_items(&part, self.typesize, &items, &mut chunk);
             changed.insert(number, chunk, false, &mut self.compressor)?;
         }
-        self.set_shape(new, |_| false)?;
+        self.set_shape(new, &BTreeSet::new())?;
         self.put(changed);
         Ok(())
     }
@@ -438,13 +438,8 @@ impl ArrayUpdate {
         }
         // All that can fail comes before the first change. (`gather` cannot fail any more, because `check_region` has
         // compared the lengths.)
-        let is_replaced = |number| {
-            after.chunk(number).is_some_and(|chunk| {
-                let mut ranges = chunk.extent().ranges().zip(region);
-                ranges.all(|(items, range)| range.start <= items.start && items.end <= range.end)
-            })
-        };
-        self.set_shape(new, is_replaced)?;
+        let replaced = parts.clone().filter(|part| is_whole(part) && old_number(part).is_some());
+        self.set_shape(new, &replaced.map(|part| part.number()).collect())?;
         for part in parts.filter(|_| has_room) {
             if let Some(chunk) = self.pending.open_mut(part.number()) {
                 gather(&part, chunk)?;
@@ -454,9 +449,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Old items stay in the places of new items. `is_replaced` tells whether a chunk gets
-    /// all its items anew. After an error, nothing is changed.
-    fn set_shape(&mut self, new: NewShape, is_replaced: impl Fn(u64) -> bool) -> Result<(), Error> {
+    /// Gives the array a new shape. Old items stay in the places of new items. `replaced` are the new numbers of
+    /// old chunks that get all their items anew. After an error, nothing is changed.
+    fn set_shape(&mut self, new: NewShape, replaced: &BTreeSet<u64>) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
         let (old_grid, new_grid) = (self.geometry.grid_of_chunks(), geometry.grid_of_chunks());
@@ -478,9 +473,12 @@ impl ArrayUpdate {
             Some(origins)
         };
         let number = |old| renumbered(old, &self.geometry, &geometry);
-        renumber(&mut self.vlmetalayers, self.geometry.nchunks(), |old| {
-            number(old).filter(|&number| !is_replaced(number))
-        })?;
+        // The note of a salvage can be long. An append of a row changes nothing in it.
+        if moved.is_some() || geometry.nchunks() < self.geometry.nchunks() || !replaced.is_empty() {
+            renumber(&mut self.vlmetalayers, self.geometry.nchunks(), |old| {
+                number(old).filter(|number| !replaced.contains(number))
+            })?;
+        }
         if let Some(origins) = moved {
             self.origins = origins;
             self.pending = std::mem::take(&mut self.pending).renumbered(number);

@@ -148,7 +148,8 @@ impl<'p> Job<'p> {
         let seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
         match first_error(&Check::default().run(&seen)?.findings) {
             None => Ok((rewritten, after)),
-            Some(wrong) => Err(Error::malformed(wrong.clone().in_new_frame())),
+            // In a sparse frame, a commit can have removed chunk files since the old frame was checked.
+            Some(wrong) => Err(frame.or_changing(Error::malformed(wrong.clone().in_new_frame()), None)),
         }
     }
 
@@ -364,5 +365,67 @@ impl<R: ReadAt> ReadAt for NewBytes<'_, R> {
 
     fn size(&self) -> io::Result<u64> {
         Ok(self.len())
+    }
+}
+
+#[cfg(all(test, feature = "decompress"))]
+mod tests {
+    use core::cell::Cell;
+
+    use super::*;
+    use crate::chunk_file::SPARSE_INDEX;
+    use crate::error::ErrorKind;
+    use crate::file_version::FileVersion;
+
+    /// A file that another program changes just before the read whose number is `before`.
+    struct Beside<'c> {
+        file: File,
+        before: Cell<usize>,
+        commit: &'c dyn Fn(),
+    }
+
+    impl ReadAt for Beside<'_> {
+        fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+            if self.before.replace(self.before.get().wrapping_sub(1)) == 0 {
+                (self.commit)();
+            }
+            self.file.read_at(buffer, offset)
+        }
+
+        fn size(&self) -> io::Result<u64> {
+            self.file.size()
+        }
+
+        fn version(&self) -> Option<FileVersion> {
+            self.file.version()
+        }
+    }
+
+    #[test]
+    fn read_beside_a_commit_to_a_sparse_frame_is_changing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, to, changes) = (folder.path().join("a.b2nd"), folder.path().join("new"), <_>::default());
+        fs::create_dir(&path).unwrap();
+        let (index, chunk) = (path.join(SPARSE_INDEX), path.join(chunk_file::name(0)));
+        for number in 0.. {
+            for entry in fs::read_dir("tests/data/sparse.b2nd").unwrap() {
+                let entry = entry.unwrap();
+                fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+            }
+            let commit = || {
+                let new = folder.path().join("index");
+                fs::copy(&index, &new).unwrap();
+                fs::rename(&new, &index).unwrap();
+                fs::remove_file(&chunk).unwrap();
+            };
+            let (job, _) = Job::new(&mut Origin::<File>::Path(path.clone()), &to, &changes).unwrap();
+            let beside = |file| Beside { file, before: Cell::new(number), commit: &commit };
+            let frame = open_frame(&path).unwrap().map_reader(beside);
+            match job.read(&frame) {
+                Ok(_) if chunk.exists() => break,
+                Ok(_) => {}
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "read {number}: {error}"),
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use b2nd_serde::Geometry;
 
 use crate::chunk::chunk_rules::{ChunkRules, check_dictionary, check_flags};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, index_start, max_offset};
+use crate::chunk::special_item::has_item;
 use crate::chunk_file;
 use crate::code::FindingCode;
 use crate::finding::{Finding, Place, counted};
@@ -101,6 +102,8 @@ pub(crate) struct IndexScan {
     /// The first entry that has a special value, but also bits that no writer sets for this value: the number of the
     /// chunk, and the entry as an int64.
     other_bits: Option<(u64, i64)>,
+    /// The number of the first chunk that is NaN, although Blosc2 has no NaN of this type size.
+    impossible_nan: Option<u64>,
 }
 
 impl IndexScan {
@@ -110,6 +113,9 @@ impl IndexScan {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
             ChunkPlace::File(number) => self.store(number),
+            ChunkPlace::Special(special) if !has_item(special, header.typesize) => {
+                self.impossible_nan.get_or_insert(entry.number);
+            }
             ChunkPlace::Special(_) => {}
             ChunkPlace::Invalid(value) => self.invalid = self.invalid.max(Some(value)),
         }
@@ -138,6 +144,12 @@ impl IndexScan {
             let text = format!(
                 "the entry of chunk {number} is {value:#018x}, a special value with other bits, which no writer sets"
             );
+            return Some(finding.text(text));
+        }
+        if let Some(number) = self.impossible_nan {
+            let typesize = header.typesize;
+            let text =
+                format!("the entry of chunk {number} is NaN, but Blosc2 has no NaN of {typesize} bytes");
             return Some(finding.text(text));
         }
         // C-Blosc2 checks the file numbers of a sparse frame as if they were offsets, so it rejects a file number that
@@ -178,7 +190,7 @@ impl IndexScan {
         geometry: impl FnOnce() -> Option<Geometry>,
     ) -> Option<Finding> {
         let (count, nfirst) = (self.counts.total(), self.nfirst);
-        let is_damaged = self.invalid.is_some() || self.other_bits.is_some();
+        let is_damaged = self.invalid.is_some() || self.other_bits.is_some() || self.impossible_nan.is_some();
         if is_damaged || self.counts.special() == 0 || self.is_mixed {
             return None;
         }

@@ -8,6 +8,7 @@ use b2nd_chunk::internals::clear_lazy;
 
 use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
+use crate::chunk::special_item::has_item;
 use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
 use crate::file_version::{FileStamp, StampHash, has_changed};
@@ -560,10 +561,11 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         (EntryValue::Special(special).value() != value).then_some(value)
     }
 
-    /// Whether an entry has a special value, and no bits that do not belong to this value. `entry` must be the entry that
-    /// was read last.
+    /// Whether an entry has a special value that the items can have, and no bits that do not belong to this value. `entry`
+    /// must be the entry that was read last.
     pub(crate) fn is_special(&self, entry: &ChunkEntry) -> bool {
-        matches!(entry.place, ChunkPlace::Special(_)) && self.other_bits(entry).is_none()
+        let ChunkPlace::Special(special) = entry.place else { return false };
+        self.other_bits(entry).is_none() && has_item(special, self.frame.header().typesize)
     }
 
     fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {

@@ -57,10 +57,12 @@ pub(super) fn infer<R: ReadAt>(
     ];
     let is_possible = |&len: &u64| len >= Generation::Present.head_len() as u64 && len <= start;
     let known: Vec<u64> = known.into_iter().flatten().filter(is_possible).collect();
-    // An entry leads to the first chunk that was found.
+    // Either an entry leads to the first chunk that was found, or that chunk was replaced, or its entry is damaged. Then
+    // it probably begins where the header ends.
     let first = order.found.first().copied().unwrap_or_default();
     let lens = offsets.iter().rev().filter_map(|&offset| first.checked_sub(offset)).filter(is_possible);
-    let mut lens: Vec<u64> = known.iter().copied().chain(lens.take(MAX_LENGTHS)).collect();
+    let lens = lens.take(MAX_LENGTHS).chain([first].into_iter().filter(is_possible));
+    let mut lens: Vec<u64> = known.iter().copied().chain(lens).collect();
     lens.sort_unstable();
     lens.dedup();
     let mut agreements: Vec<(Agreement, u64)> = Vec::new();

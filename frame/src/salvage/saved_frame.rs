@@ -47,6 +47,10 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
+/// The doubt about a compressed chunk at the end of its file, if a page of zeros covers its end.
+const MAY_END_IN_LOST_PAGE: &str =
+    "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
+
 /// Why a chunk cannot be copied.
 enum ChunkError {
     Damaged(String),
@@ -140,6 +144,9 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
             doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
+        if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
+            doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
+        }
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.

@@ -149,3 +149,27 @@ fn a_change_without_memory_for_a_chunk_changes_nothing() {
     let output = limited.env("B2ND_NO_MEMORY", &path).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("all failed"), "{output:?}");
 }
+
+#[test]
+fn append_of_a_row_does_not_read_the_note_of_a_salvage() {
+    #[derive(serde::Serialize)]
+    struct Note {
+        lost: Vec<(u64, u64)>,
+        fill: &'static str,
+        assumed_order: bool,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("salvaged.b2nd");
+    let shapes = Shapes { shape: &[30_001], chunkshape: &[3], blockshape: &[3] };
+    let lost = (0..5000).map(|number| (2 * number, 1)).collect();
+    let note = Note { lost, fill: "zeros", assumed_order: false };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).vlmetalayer("b2nd_salvage", &note);
+    let mut writer = builder.create(&path).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.append(0, &[1]).unwrap();
+    let taken = measure(|| (0..10).for_each(|_| update.append(0, &[1]).unwrap()));
+    // The ranges of the note take 80 kB in memory each time they are read.
+    assert!(taken.bytes_total < 10 * 80_000, "{} bytes", taken.bytes_total);
+}

@@ -260,3 +260,30 @@ fn salvage_verifies_no_chunk_that_ends_in_zeros_from_any_byte_on() {
     }
     assert!(nsaved > 0);
 }
+
+/// Nothing follows a chunk in its file, so the last page of the file can be shorter than a page.
+#[test]
+fn salvage_verifies_no_compressed_chunk_file_that_ends_in_a_page_of_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let items = words(&mut Rng::with_seed(7), 60_000);
+    let shapes = Shapes { shape: &[60_000], chunkshape: &[30_000], blockshape: &[10_000] };
+    let mut nsaved = 0;
+    for codec in [Codec::ZSTD, Codec::LZ4, Codec::BLOSCLZ, Codec::ZLIB] {
+        let path = folder.path().join(format!("{codec}.b2nd"));
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).codec(codec).filters(&[]);
+        let mut writer = builder.create_sparse(&path).unwrap().into_array_writer().unwrap();
+        writer.write(slice::from_ref(&(0..60_000)), &items).unwrap();
+        writer.finish().unwrap().persist().unwrap();
+        assert!(Salvage::open(&path).unwrap().preview().unwrap().unverified.is_empty());
+        let chunk = path.join("00000001.chunk");
+        let mut bytes = fs::read(&chunk).unwrap();
+        let page = (bytes.len() - 32) / PAGE * PAGE;
+        bytes[page..].fill(0);
+        fs::write(&chunk, bytes).unwrap();
+        let report = Salvage::open(&path).unwrap().preview().unwrap();
+        let doubtful = report.lost.iter().chain(&report.unverified).map(|chunks| chunks.first);
+        assert_eq!(doubtful.collect::<Vec<_>>(), [1], "{codec}: {report:?}");
+        nsaved += report.unverified_count();
+    }
+    assert!(nsaved > 0);
+}

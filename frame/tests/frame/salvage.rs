@@ -1412,6 +1412,44 @@ fn a_lost_header_and_first_chunk_move_no_other_chunk() {
     }
 }
 
+/// The header with further metalayers is lost, and no entry leads to the first chunk of the file, because its entry has
+/// become a special value.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_lost_header_ends_where_the_first_chunk_begins_even_if_no_entry_leads_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let shapes = Shapes { shape: &[4 * 17920], chunkshape: &[17920], blockshape: &[256] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    let file = compressed_into(builder.metalayer_bytes("mine", &[7; 300]));
+    let mut damaged = file.clone();
+    set_entry(&mut damaged, 0, i64::from_le_bytes([0, 0, 0, 0, 0, 0, 0, 0x81]));
+    damaged[..starts(&file)[0]].fill(0);
+    let salvage = of(damaged).shape(&[4 * 17920]).chunkshape(&[17920]).blockshape(&[256]).dtype("<u2");
+    let to = folder.path().join("new.b2nd");
+    let (_, report) = salvage.apply(&to).unwrap();
+    let unverified: Vec<_> = report.unverified.iter().map(|range| (range.first, range.count)).collect();
+    assert_eq!((lost(&report), unverified), (vec![], vec![(0, 1)]), "{report:?}");
+    assert!(report.unowned.is_some(), "{report:?}");
+    assert!(chunk_data(&fs::read(&to).unwrap())[1..] == chunk_data(&file)[1..]);
+}
+
+/// An entry has become NaN, but items of two bytes have no NaN in Blosc2. No reader reads such a chunk.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_nan_that_no_item_can_have_is_a_wrong_entry() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, mut damaged) = (compressed(), compressed());
+    set_entry(&mut damaged, 1, i64::from_le_bytes([0, 0, 0, 0, 0, 0, 0, 0x82]));
+    let frame = Frame::read_at(&damaged, 0).unwrap();
+    let report = Check::new(CheckDepth::Frame).run(&frame).unwrap();
+    let found: Vec<_> = report.findings.iter().map(|finding| (finding.code(), finding.message())).collect();
+    let text = "the entry of chunk 1 is NaN, but Blosc2 has no NaN of 2 bytes";
+    assert_eq!(found, [(FindingCode::ChunkOffset, text)]);
+    let (new, report) = saved(&damaged, folder.path()).unwrap();
+    assert_eq!((lost(&report), report.unverified_count()), (vec![], 1), "{report:?}");
+    assert!(chunk_data(&new) == chunk_data(&file));
+}
+
 /// All chunks have the same stored size, which is less than the length of the header. So the entries of the chunk index
 /// also fit a header that is shorter by one chunk.
 #[test]
