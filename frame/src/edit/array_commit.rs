@@ -224,7 +224,7 @@ impl ArrayUpdate {
         let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
             Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
                 "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
-                 make the array smaller in a commit of its own"
+                 make the array smaller in a commit of its own, or convert it to a contiguous frame"
             ))),
             _ => Ok(()),
         });

@@ -55,7 +55,8 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 ///
 /// New files get the attributes of the old file, or of the old `chunks.b2frame`: the mode, the owner, the group and, on
 /// Linux, the access control list. If the system does not allow one of these changes, it is skipped without an error,
-/// and nobody gets more permissions than before. Hard links and other extended attributes of a replaced file are lost.
+/// and nobody gets more permissions than before. A user who is not the owner becomes the owner of a new file; the old
+/// owner can then lose access to it. Hard links and other extended attributes of a replaced file are lost.
 ///
 /// # Several processes
 ///
@@ -80,10 +81,11 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// 4.2 and 4.3 kept are always removed. A process of python-blosc2 that has used an index before the commit keeps the
 /// index in memory, and does not see the mark.
 ///
-/// # Chunks that a salvage has lost
+/// # The note of a salvage
 ///
-/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks. A resize gives
-/// them their new numbers. A lost chunk leaves the list if a write replaces all its items, or a resize removes it.
+/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks and those that
+/// could not be verified. A resize gives them their new numbers. A chunk leaves the list if a write replaces all its
+/// items, or a resize removes it.
 ///
 /// # Compression and memory
 ///
@@ -194,7 +196,7 @@ impl ArrayUpdate {
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
-        // A commit would fail if other bytes followed the frame, so this is checked before changes are collected.
+        // A commit in place would fail if other bytes followed the frame, and any other commit would lose these bytes.
         frame.check_whole(&header_path)?;
         let array = frame.array()?.ok_or_else(no_array)?;
         let layout = array.meta().layout();

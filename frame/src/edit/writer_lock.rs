@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::file_version::leads_to;
 #[cfg(windows)]
 use crate::read::lock::unshared;
-use crate::read::lock::{ExclusiveSidecar, FileLock, retry};
+use crate::read::lock::{ExclusiveSidecar, FileLock, PAUSE, retry};
 
 /// The exclusive locks of a frame. Dropping this struct releases them.
 #[derive(Debug)]
@@ -33,8 +33,9 @@ impl WriterLock {
     ///
     /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
     pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {
-        // There is no deadline if `patience` is longer than the clock can represent.
-        let deadline = Instant::now().checked_add(patience);
+        // Another program can hold the lock for a moment, only to see whether the file has locks (`has_locks`). So there is
+        // always a second attempt. There is no deadline if `patience` is longer than the clock can represent.
+        let deadline = Instant::now().checked_add(patience.max(PAUSE));
         let unwritable = |error| Error::io("write", path, error);
         let header = retry(deadline, || {
             let Some(lock) = lock(path).map_err(unwritable)? else { return Ok(None) };

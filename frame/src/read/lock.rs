@@ -67,8 +67,8 @@ pub(crate) fn retry<T>(
 /// If the file cannot be opened for reading.
 pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     let file = open_at_once(file.as_ref())?;
-    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried, which is harmless: a writer
-    // either waits until it is dropped, or already has the lock.
+    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried. A writer that needs the lock
+    // at this moment waits at least `PAUSE` for it.
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 

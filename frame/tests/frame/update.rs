@@ -489,7 +489,7 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     update.write(from_ref(&(0..4)), &[4, 3, 2, 1]).unwrap();
     let error = update.flush().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
-    insta::assert_snapshot!(error, @"chunk file 200 has a higher number than C-Blosc2 opens with 36 bytes of chunks; make the array smaller in a commit of its own");
+    insta::assert_snapshot!(error, @"chunk file 200 has a higher number than C-Blosc2 opens with 36 bytes of chunks; make the array smaller in a commit of its own, or convert it to a contiguous frame");
     assert_eq!(Array::open(&path).unwrap().slice(from_ref(&(0..800))).read().unwrap(), items);
     drop(update);
 
