@@ -199,11 +199,11 @@ def changes(source):
                 is_left = files_of(array.path) == before and (not new or not path.exists())
                 results[name] = "refused: " + run.stderr.strip() if is_left else f"failed, and left another file: {run.stderr}"
             else:
-                results[name] = judge(array, name, path, is_right, before if new else None)
+                results[name] = judge(array, path, is_right, before if new else None, run.stdout)
     return results
 
 
-def judge(array, name, path, is_right, before):
+def judge(array, path, is_right, before, output):
     if before and files_of(array.path) != before:
         return "the old array has changed"
     for reader in array.readers:
@@ -219,6 +219,9 @@ def judge(array, name, path, is_right, before):
     if not any(last(*new[:2])):
         # These two codes warn of zeros at the end, which could be real data.
         more = {finding: count for finding, count in more.items() if finding[1] not in ("no-data", "never-written")}
+    # A salvage records the chunks that it could not verify.
+    if "\n  unverified: " in output:
+        more.pop(("warning", "salvaged"), None)
     if more:
         return f"check finds {dict(more)}"
     if not is_right(array, new):
