@@ -112,10 +112,7 @@ fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompre
 /// `after` has the bytes after the chunk, if there are any. The next chunk, the chunk index or the trailer would begin
 /// there, and none of them begins with zeros.
 pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
-    let end = at.saturating_add(chunk.len() as u64);
-    let page = page_start(end.saturating_sub(1));
-    let tail = page.checked_sub(at).filter(|&tail| tail > 0).and_then(|tail| usize::try_from(tail).ok());
-    let tail = tail.and_then(|tail| chunk.get(tail..)).unwrap_or_default();
+    let tail = in_last_page(chunk, at);
     !tail.is_empty() && !after.is_empty() && are_zeros(tail) && are_zeros(after)
 }
 
@@ -123,10 +120,16 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 /// file. If nothing follows in the file, the rest of the page can be lost. Shorter ends are not searched, because a
 /// stream can end with some zeros.
 pub(crate) fn may_end_in_lost_page(chunk: &[u8], at: u64) -> bool {
-    let end = at.saturating_add(chunk.len() as u64);
-    let tail = page_start(end.saturating_sub(1)).checked_sub(at).and_then(|tail| usize::try_from(tail).ok());
-    let tail = tail.and_then(|tail| chunk.get(tail..)).unwrap_or_default();
+    let tail = in_last_page(chunk, at);
     tail.len() >= ChunkHeader::MAX_LEN && are_zeros(tail)
+}
+
+/// The bytes of a chunk that are in the last page of the chunk. Empty if this page does not begin within the chunk.
+fn in_last_page(chunk: &[u8], at: u64) -> &[u8] {
+    let end = at.saturating_add(chunk.len() as u64);
+    let tail = page_start(end.saturating_sub(1)).checked_sub(at).filter(|&tail| tail > 0);
+    let tail = tail.and_then(|tail| usize::try_from(tail).ok());
+    tail.and_then(|tail| chunk.get(tail..)).unwrap_or_default()
 }
 
 /// The fault of a chunk that [`ends_in_zeros`]. The text completes the sentence "the chunk …".
@@ -138,7 +141,7 @@ fn page_start(byte: u64) -> u64 {
     byte - byte % PAGE_LEN as u64
 }
 
-fn are_zeros(bytes: &[u8]) -> bool {
+pub(crate) fn are_zeros(bytes: &[u8]) -> bool {
     bytes.iter().all(|&byte| byte == 0)
 }
 

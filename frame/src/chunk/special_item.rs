@@ -12,7 +12,7 @@ pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Whether Blosc2 defines an item of `typesize` bytes for this special value.
-pub(crate) fn has_item(special: SpecialValue, typesize: i32) -> bool {
+pub(crate) fn has_item(special: SpecialValue, typesize: i64) -> bool {
     special != SpecialValue::Nan || matches!(typesize, 4 | 8)
 }
 

@@ -113,7 +113,7 @@ impl IndexScan {
         match entry.place {
             ChunkPlace::Frame(offset) => self.store(offset.saturating_sub(header.header_len as u64)),
             ChunkPlace::File(number) => self.store(number),
-            ChunkPlace::Special(special) if !has_item(special, header.typesize) => {
+            ChunkPlace::Special(special) if !has_item(special, header.typesize.into()) => {
                 self.impossible_nan.get_or_insert(entry.number);
             }
             ChunkPlace::Special(_) => {}

@@ -565,7 +565,7 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     /// must be the entry that was read last.
     pub(crate) fn is_special(&self, entry: &ChunkEntry) -> bool {
         let ChunkPlace::Special(special) = entry.place else { return false };
-        self.other_bits(entry).is_none() && has_item(special, self.frame.header().typesize)
+        self.other_bits(entry).is_none() && has_item(special, self.frame.header().typesize.into())
     }
 
     fn entry(&mut self, number: u64) -> Result<Option<ChunkEntry>, Error> {

@@ -140,7 +140,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         }
         // Neither a chunk nor the chunk index begins with zeros, so the bytes after the chunk are lost. The zeros can begin
         // within the chunk, and not only where a page begins: downloads are written in pieces of any length.
-        let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && after.iter().all(|&byte| byte == 0);
+        let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
             doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));

@@ -504,7 +504,8 @@ fn place<R: ReadAt>(
     if let Some(&sizes) = header.sizes.first().filter(|_| nchunks == 0) {
         let header_len = header.header_lens.first().copied().unwrap_or_default();
         // In a frame without chunks, the trailer follows the header. If a chunk follows instead, the shape is wrong.
-        for &header_len in header.header_lens.iter().filter(|&&len| len == header_len || header.is_len_lost) {
+        let possible = if header.is_len_lost { header.header_lens.len() } else { 1 };
+        for &header_len in header.header_lens.iter().take(possible) {
             if begins_chunk(&file.read(header_len, ChunkHeader::MAX_LEN as u64)?, 0) {
                 let why = contradiction.map_or_else(String::new, |why| format!("; {why}"));
                 return Err(Error::array_unknown(format_args!(

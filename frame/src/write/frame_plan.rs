@@ -2,12 +2,13 @@
 
 use core::iter;
 
-use b2nd_chunk::Filter;
 use b2nd_chunk::internals::{MAX_BLOCKSIZE, typesize_byte};
+use b2nd_chunk::{Filter, SpecialValue};
 use b2nd_serde::dtype::{self, Dtype};
 use b2nd_serde::{Layout, Meta, to_vec};
 
 use crate::chunk::chunk_rules::ChunkRules;
+use crate::chunk::special_item::has_item;
 use crate::error::Error;
 use crate::header::array_rules::{self, check_block, refuse_objects};
 use crate::header::fields::HeaderField;
@@ -200,7 +201,7 @@ impl Sizes {
 pub(crate) fn can_be_nan(dtype: &Result<Option<Dtype>, dtype::Error>, typesize: u32) -> bool {
     match dtype {
         Ok(Some(dtype)) => array_rules::can_be_nan(dtype),
-        _ => matches!(typesize, 4 | 8),
+        _ => has_item(SpecialValue::Nan, typesize.into()),
     }
 }
 
