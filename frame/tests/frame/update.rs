@@ -370,7 +370,10 @@ fn what_cannot_be_changed_says_why_and_stays() {
     let mut says = |change: &mut dyn FnMut(&mut ArrayUpdate) -> Result<(), b2nd_frame::Error>, says: &str| {
         assert_eq!(change(&mut update).unwrap_err().to_string(), says);
     };
-    says(&mut |update| update.append(1, &[]), "axis is 1, but must be less than 1, the number of dimensions");
+    says(
+        &mut |update| update.append(1, &[]),
+        "axis is 1, but must be less than 1, the number of dimensions of shape [20]",
+    );
     says(
         &mut |update| update.append(0, &[1]),
         "an index along dimension 0 takes 2 bytes, but `items` has 1 byte",
