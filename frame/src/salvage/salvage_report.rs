@@ -42,7 +42,7 @@ pub struct SalvageReport {
     ///   chunks.
     /// - The chunk is special, but nothing shows that certain bytes of the file belong to another chunk. These bytes may
     ///   be the data of this chunk, if its entry in the chunk index is damaged.
-    /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
+    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
     ///   ([`LostPage`](crate::FindingCode::LostPage)).
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,

@@ -6,7 +6,7 @@ use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, rest
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
-use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
+use crate::chunk::chunk_rules::{ChunkRules, list};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
 use crate::error::{Error, ErrorKind};
@@ -151,8 +151,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = check_support(&header);
-            match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
-                Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
+            match checked.and_then(|header| chunk_data::check(&header, &bytes, &after, at)) {
+                Ok(page) => doubt = page.map(it).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
                 Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
                     doubt = Some(it(why));
