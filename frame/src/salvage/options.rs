@@ -39,7 +39,9 @@ use crate::write::output::Output;
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
+/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, it
+/// counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk is copied
+/// and reported.
 ///
 /// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).

@@ -380,10 +380,28 @@ fn a_compressed_note_is_kept_and_one_that_is_no_note_is_reported() {
     assert_eq!((note(&new), report.lost_metalayers.len()), (before, 0));
 
     let why = "it is not the list of an earlier salvage".to_owned();
-    let odd_fill: BTreeMap<&str, serde_json::Value> =
-        [("lost", json!([[3, 1]])), ("fill", json!("no value")), ("assumed_order", json!(false))].into();
-    for value in [vec![0xc0], rmp_serde::to_vec(&odd_fill).unwrap()] {
+    let with = |key, wrong| {
+        let right = [("lost", json!([[3, 1]])), ("fill", json!("zeros")), ("assumed_order", json!(false))];
+        let mut note: BTreeMap<&str, serde_json::Value> = right.into();
+        note.insert(key, wrong);
+        rmp_serde::to_vec(&note).unwrap()
+    };
+    // Older frames have no ranges of unverified chunks.
+    let file = with_vlmetalayer("b2nd_salvage", &stored_chunk(&with("fill", json!("nan"))));
+    assert_eq!(saved(&file, folder.path()).unwrap().1.lost_metalayers.len(), 0);
+    let wrong = [
+        vec![0xc0],
+        with("fill", json!("no value")),
+        with("lost", json!([3])),
+        with("unverified", json!([3])),
+        with("unverified", json!([[3, -1]])),
+    ];
+    for value in wrong {
         let file = with_vlmetalayer("b2nd_salvage", &stored_chunk(&value));
+        fs::write(&path, &file).unwrap();
+        let finding = &check(&path).unwrap().findings[0];
+        let message = "the frame was salvaged, but vlmetalayer b2nd_salvage cannot be read";
+        assert_eq!(finding.message(), message);
         let (new, report) = saved(&file, folder.path()).unwrap();
         assert_eq!(report.lost_metalayers[0].why, why);
         assert_eq!(report.lost_metalayers[0].name, "b2nd_salvage");
@@ -1297,11 +1315,14 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
     let entries: Vec<_> = frame.chunks().unwrap().map(Result::unwrap).collect();
     let b2nd_frame::ChunkPlace::Frame(start) = entries[1].place else { panic!("a chunk in a file") };
     let filters = usize::try_from(start).unwrap() + 16;
-    for at in filters..filters + 6 {
+    // No filter has the number 100. 33 is the plugin `ndmean`, and 200 is a filter of a user. The other chunks and the
+    // header of the frame do not have them.
+    for (at, filter) in (filters..filters + 6).flat_map(|at| [100, 33, 200].map(|filter| (at, filter))) {
         let mut damaged = file.clone();
-        damaged[at] = 100;
+        damaged[at] = filter;
         let to = folder.path().join("new.b2nd");
         let (_, report) = of(damaged).apply(&to).unwrap();
+        assert!(!report.restored.is_empty(), "{filter}: {report:?}");
         assert!(report.restored[0].to_string().starts_with("chunk 1: filter "), "{report:?}");
         assert_eq!((report.unverified[0].first, report.unverified_count()), (1, 1));
         let new = Frame::open(&to).unwrap();
@@ -1311,11 +1332,29 @@ fn an_unknown_filter_becomes_that_of_the_other_chunks_and_is_reported() {
         assert_eq!(chunks.compressed(&entry).unwrap(), old);
         fs::remove_file(to).unwrap();
     }
-    // Filter 200 is user-defined, so it can be right, and a salvage does not replace it.
-    let mut other = file.clone();
-    other[filters] = 200;
-    let report = of(other).preview().unwrap();
-    assert!(report.restored.is_empty() && report.unverified_count() > 0, "{report:?}");
+}
+
+/// Chunks with a filter that this crate does not support: the plugin `ndmean`, or a filter of a user.
+#[test]
+#[cfg(feature = "decompress")]
+fn a_salvage_keeps_an_unsupported_filter_that_another_chunk_or_the_header_has() {
+    let file = compressed();
+    let starts = starts(&file);
+    for filter in [33, 200] {
+        let with = |chunks: &[usize], in_header: bool| {
+            let mut file = file.clone();
+            chunks.iter().for_each(|&chunk| file[starts[chunk] + 21] = filter);
+            if in_header {
+                // The last of the six filters, which begin at byte 71.
+                file[76] = filter;
+            }
+            of(file).preview().unwrap()
+        };
+        for report in [with(&[1, 2], false), with(&[1, 2, 3], false), with(&[1], true)] {
+            assert!(report.restored.is_empty() && report.unverified_count() > 0, "{report:?}");
+        }
+        assert_eq!(with(&[1], false).restored.len(), 1);
+    }
 }
 
 /// Flags of a chunk that no program writes, because they name no codec, or a plugin where the codec is LZ4. C-Blosc2 reads
