@@ -47,7 +47,7 @@ pub(super) struct HeaderScan {
     /// The places that are inferred only if the order of the file is assumed, which it is not.
     without_order: Option<InferredPlaces>,
     /// Why the place of each stored chunk may be wrong.
-    len_doubt: Option<String>,
+    place_doubt: Option<String>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
@@ -245,7 +245,7 @@ impl HeaderScan {
             unowned,
             unowned_finding,
             inferred,
-            len_doubt: survey.parts.len_doubt.clone(),
+            place_doubt: survey.parts.place_doubt.clone(),
             without_order,
             places,
             first_uncompared: read.first_uncompared,
@@ -296,7 +296,7 @@ impl HeaderScan {
     pub(super) fn doubts_of_place(&self, number: u64) -> impl Iterator<Item = String> {
         let inferred = self.inferred.as_ref().filter(|inferred| inferred.has(number));
         let inferred = inferred.map(|inferred| inferred.method.doubt().to_owned());
-        self.len_doubt.clone().into_iter().chain(inferred)
+        self.place_doubt.clone().into_iter().chain(inferred)
     }
 
     /// Whether the place of a chunk could be inferred if the order of the file was assumed.
@@ -399,7 +399,7 @@ mod tests {
             unowned_finding: None,
             inferred: None,
             without_order: None,
-            len_doubt: None,
+            place_doubt: None,
             places: Vec::new(),
             first_uncompared: Some(2),
             left,

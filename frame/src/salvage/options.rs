@@ -184,6 +184,11 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// of them. If the sum of these minimums is higher than the number of missing chunks, no range counts as a lost
     /// chunk, and the missing chunks are taken to be the last chunks of the array.
     ///
+    /// If the chunk index is lost, the chunks are verified only if each chunk of the array was found, or can be recognized in
+    /// a damaged range, and the file has no other chunks. Otherwise, any number may be wrong, and all chunks are
+    /// [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks were not stored in
+    /// the order of their numbers.
+    ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
     /// file is chunk n. Either way, a number can be wrong: C-Blosc2 numbers the files in the order in which it first
