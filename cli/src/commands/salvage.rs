@@ -33,9 +33,10 @@ use crate::waiting::{Wait, while_changing};
 ///
 /// Without a chunk index, as in a truncated file, the position of each chunk in the array is unknown: chunks of zeros
 /// take no bytes in the file, and replaced chunks are at its end. --assume-order uses the n-th chunk of the file as
-/// chunk n of the array. Without this option, such a file is refused, so no chunk is misplaced. A folder of chunk files
-/// without chunks.b2frame is salvaged with this option, and with the shapes and the dtype. If the chunk index has several
-/// wrong entries, their chunks are lost without this option.
+/// chunk n of the array, and lists all chunks as unverified unless the file has exactly the chunks of the array. Without
+/// this option, such a file is refused, so no chunk is misplaced. A folder of chunk files without chunks.b2frame is
+/// salvaged with this option, and with the shapes and the dtype. If the chunk index has several wrong entries, their
+/// chunks are lost without this option.
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]
