@@ -298,8 +298,8 @@ impl<'a> Serializer<'a> {
 }
 
 /// A [`Serializer`] as a type of its own, for [`measured`].
-// This type gives `to_vec` its own copy of the code that serializes a type. Code that it shared with `to_slice` would
-// be inlined into neither.
+// This type gives `to_vec` its own copy of the code that serializes a type. If `to_vec` and `to_slice` shared one copy,
+// the compiler would inline it into neither of them.
 struct MeasuringSerializer<'s, 'a>(&'s mut Serializer<'a>);
 
 /// Implements [`serde::Serializer`] by three methods of a [`Serializer`].
@@ -352,7 +352,7 @@ pub struct SerializeMetalayer<'s> {
     /// The number of bytes that the serializer has written. The length of the metalayer is added when it is complete.
     written: &'s mut usize,
     must_fit: bool,
-    /// The layout whose entries the value gives.
+    /// The layout that has the same entries as the value.
     layout: Layout,
     ndim: u8,
     /// The position of the next entry in the layout; `None` after an error.
@@ -468,7 +468,8 @@ impl SerializeStruct for SerializeFields<'_> {
 /// A `Meta` that is being written: a struct of its layout, and then all seven entries.
 #[derive(Debug)]
 pub struct SerializeMeta<'s> {
-    /// The metalayer to write. The value gives the entries of layout `B2nd`.
+    /// The metalayer to write. Its `layout` is always `B2nd`, because a `Meta` passes all seven entries, whatever its
+    /// own layout is.
     metalayer: SerializeMetalayer<'s>,
     /// The layout that the `Meta` must have, if one was requested.
     requested: Option<Layout>,

@@ -271,9 +271,9 @@ impl<'de> Reader<'de> {
         self.error(Detail::Truncated { needed, left: self.rest.len() })
     }
 
-    /// The error for a value that is not at the position: another value is there, or only a part of `needed` bytes.
-    /// `ndim` is the number in the marker of a dimension vector, 0 for other values. For a fixint, `marker` is 0, which
-    /// stands for all fixints.
+    /// The error if the expected value is not at the position: another value is there, or the input ends before its
+    /// `needed` bytes. `ndim` is the number in the marker of a dimension vector, 0 for other values. For a fixint,
+    /// `marker` is 0, which stands for all fixints.
     #[cold]
     fn no_value(&self, marker: u8, ndim: u8, needed: usize) -> Error {
         match *self.rest {

@@ -357,8 +357,9 @@ fn fill(chunk: &Chunk<'_>, from: usize, data: &mut [u8]) {
     if let [byte] = value {
         return data.fill(*byte);
     }
-    // Writes the value once, from the byte at which this part begins. Then copies the bytes written so far, again and
-    // again, so each copy is twice as long as the last one.
+    // This part can begin within a repetition of the value. So this writes one repetition that starts at that byte of
+    // the value. Then it copies all bytes written so far, again and again, so each copy is twice as long as the last
+    // one.
     let phase = from.checked_rem(value.len()).unwrap_or_default();
     let (before, after) = value.split_at(phase);
     for (byte, value) in data.iter_mut().zip(after.iter().chain(before)) {

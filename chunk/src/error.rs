@@ -41,9 +41,9 @@ pub enum ErrorKind {
     Header,
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
-    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Or the
-    /// number of the codec or of a filter belongs neither to C-Blosc2, nor to a plugin, nor to a user, or the flags say that
-    /// a codec of C-Blosc2 is a plugin.
+    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Also if
+    /// the number of the codec or of a filter is unknown and below 160, the first number for users, or if the flags
+    /// mark a codec of C-Blosc2 as a plugin.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.

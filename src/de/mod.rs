@@ -357,9 +357,9 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // The struct has more names than the layout has entries, and has asked for an entry after the last one. A `default`
-    // has hidden that there was none, so one field may hold the entry of another. A visitor with one name per entry may
-    // ask only to check that nothing follows.
+    // The struct has more names than the layout has entries, and has asked for an entry after the last one. There was
+    // none, but a field with a `default` accepts that. So one field may hold the entry of another. A visitor with one
+    // name per entry may ask only to check that nothing follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }

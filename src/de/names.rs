@@ -13,10 +13,10 @@ use crate::layout::{Entry, Layout};
 /// `visit_map` can skip this field. `visit_seq` cannot: it reads the next entry into this field. After the last entry, it
 /// ends with the error "invalid length", even if the field is an `Option`, unless the field has a `default`.
 ///
-/// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in the
-/// order of the entries count as seven fields, although one of them may be an alias: then an entry of a shorter layout may
-/// get the alias as its name, which serde reports as a duplicate field. A struct with a well-known name for every entry of
-/// the layout certainly has a field for each.
+/// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in
+/// the order of the entries count as seven fields, but one of them may be an alias. In this case, an entry of a shorter
+/// layout may get the alias as its name, and serde reports a duplicate field. A struct with a well-known name for every
+/// entry of the layout certainly has a field for each.
 pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<bool, Error> {
     if layout.can_be_fields(fields) {
         return Ok(false);
@@ -38,8 +38,8 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     Ok(false)
 }
 
-/// Checks that the well-known names are in the order of their entries, and that between two of them there are enough
-/// other names for the entries that are missing there.
+/// Checks that the well-known names are in the order of their entries. Where entries have no well-known name, there
+/// must be at least as many other names in their place.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);

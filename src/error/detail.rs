@@ -117,8 +117,8 @@ impl TextFault {
         }
     }
 
-    /// The first fault of the dtype, if this piece has a NUL. A NUL after the largest length is not the first fault. So the
-    /// first fault is the same for a whole dtype and for its pieces.
+    /// The fault of a dtype that has a NUL in this piece: the NUL, unless it lies beyond `MAX_DTYPE_LEN`; then the
+    /// length. So a dtype has the same kind of fault, whether it is checked whole or in pieces.
     #[cold]
     fn with_nul(start: usize, piece: &[u8]) -> Self {
         match piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start)).position(|&byte| byte == 0) {
@@ -134,7 +134,7 @@ impl TextFault {
         Self::NotUtf8 { at: valid }
     }
 
-    /// The offset of the invalid byte in a str32. The length is invalid if the text is too long.
+    /// The offset of the invalid byte in a str32. If the text is too long, it is the offset of the length.
     pub(crate) fn offset(self) -> usize {
         match self {
             Self::NotUtf8 { at } | Self::Nul { at } => STR32_HEADER + at,

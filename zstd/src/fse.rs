@@ -221,7 +221,7 @@ pub(crate) struct State<'t> {
 }
 
 impl<'t> State<'t> {
-    /// The state in which a decoder emits the last symbol.
+    /// Starts with the last symbol of a stream: a state in which a decoder emits this symbol.
     pub(crate) fn new(table: &'t Table, symbol: u8) -> Self {
         let first = get(&table.symbols, symbol.into()).first;
         Self { table, value: get(&table.states, first.into()) }

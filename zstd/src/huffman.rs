@@ -180,8 +180,8 @@ fn lengths(counts: &ByteCounts) -> (Vec<u8>, Vec<u8>) {
 
 /// The number of codes of each length in a Huffman tree for leaves with rising counts.
 fn unlimited(leaves: &[u32]) -> [u32; BYTES] {
-    // Nodes are made in the order of rising counts, so the two nodes with the smallest counts are the next leaf or the
-    // next inner node that has no parent.
+    // Leaves and inner nodes both come in the order of rising counts. So the node with the smallest count is always the
+    // next leaf or the next inner node.
     let mut parents = [0_u8; 2 * BYTES];
     let mut inner = [0_u32; BYTES];
     let mut next_leaf = leaves.iter().map(|leaf| leaf >> 8).enumerate().peekable();

@@ -121,7 +121,7 @@ fn write_four_streams(literals: &[u8], codes: &Codes, output: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    /// The first byte and the length of some literals as they are written, after literals with the same codes.
+    /// Writes literals for a decoder that has these codes. Returns the first byte and the length of the output.
     fn written(literals: &[u8], codes: &mut Option<Codes>) -> (u8, usize) {
         let mut output = Vec::new();
         write(literals, codes, &mut output);

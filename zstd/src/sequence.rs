@@ -118,8 +118,9 @@ pub(crate) static OFFSETS: Kind = Kind::new(
 );
 
 impl Kind {
-    /// A kind whose first codes have these numbers of additional bits: pairs of a count of codes, and their bits. Each
-    /// code after them has one bit more than the one before it.
+    /// A kind of numbers. `first` lists the first codes as pairs: a count of codes, and the number of additional bits
+    /// of each of them. The next code has as many bits as the exponent of its smallest number, and each later code one
+    /// bit more than the code before.
     #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "evaluated by the compiler")]
     const fn new(first: &[(u32, u8)], max_log: u32, predefined: Distribution) -> Self {
         let (mut codes, mut bits) = ([0; 128], [0; SYMBOLS]);

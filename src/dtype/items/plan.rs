@@ -224,8 +224,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The name or the title of the next field of the dtype, whichever of the two is in `names`, the field names of a
-    /// Rust struct.
+    /// The name of the next field of the dtype, or its title if only the title is in `names`, the field names of a Rust
+    /// struct.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
         match &self.list {
             List::Fields([field, ..], _) => Some(field.key(names)),
@@ -289,7 +289,7 @@ struct FieldPlan<'d> {
 }
 
 impl<'d> FieldPlan<'d> {
-    /// The name or the title of the field, whichever of the two is in `names`, the field names of a Rust struct.
+    /// The name of the field, or its title if only the title is in `names`, the field names of a Rust struct.
     fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,

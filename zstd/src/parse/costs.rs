@@ -7,9 +7,9 @@ use crate::fse::{Counts, SYMBOLS};
 use crate::huffman::count;
 use crate::sequence::{Kind, LENGTHS, LITERALS, MIN_MATCH, OFFSETS, Sequence};
 
-/// The number of literals from which counting in several tables is faster.
+/// From this number of literals on, counting in several tables is faster.
 const MANY: usize = 2048;
-/// The end of the numbers whose costs are in a table.
+/// The costs of numbers below this are in a table.
 const SMALL: usize = 64;
 
 /// The costs of all parts of sequences.

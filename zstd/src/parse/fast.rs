@@ -20,7 +20,8 @@ pub(crate) struct FastParser {
     hashed: Hashed,
     /// The exponent of the number of entries of the table.
     log: u32,
-    /// Positions by hash. 0 can also mean no position, because the bytes are compared anyway.
+    /// The last position of each hash. A free entry is 0, as if it were position 0. This is harmless, because the bytes
+    /// of each candidate are compared.
     table: Vec<u32>,
 }
 

@@ -60,7 +60,7 @@ impl LazyParser {
             at += 1;
             waited += 1;
             let next = self.best(source, recent, at);
-            // A later match must be better by more than the literals before it cost.
+            // A later match must be better by more than the cost of the literals before it.
             if next.length > 0 && value(next, recent) > value(best.1, recent) + 1 + 3 * waited {
                 (best, waited) = ((at, next), 0);
             }

@@ -26,7 +26,7 @@ pub(crate) struct Effort {
     pub(crate) is_thorough: bool,
 }
 
-/// The number of matches in a block from which only the longest one at each position is collected.
+/// After this number of matches in a block, only the longest match at each position is collected.
 const MANY_MATCHES: usize = 1 << 20;
 
 /// The length of a stage in positions, after which it ends at the next match.
@@ -155,7 +155,7 @@ impl OptimalParser {
 /// The last step of the cheapest path to a position.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The cost of the path, with the cost of the number of its last literals.
+    /// The cost of the path. It includes the cost of coding how many literals the path ends with.
     cost: u32,
     /// The match of the step. For a literal, its length is 0.
     found: Match,

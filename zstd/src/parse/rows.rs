@@ -35,7 +35,8 @@ pub(crate) struct Rows {
     next: usize,
 }
 
-/// The last positions of some hashes. 0 can also mean no position, because the bytes are compared anyway.
+/// The last positions of some hashes. A free slot holds 0, as if it were position 0. This is harmless, because the
+/// bytes of each candidate are compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     tags: [u8; ROW],

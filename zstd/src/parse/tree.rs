@@ -71,8 +71,8 @@ impl Trees {
         set(&mut self.roots, root, narrow(at));
         let mask = self.children.len() - 1;
         let lowest = at.saturating_sub(mask).max(1);
-        // The places for the next position with smaller and with larger bytes, and the number of bytes that the last
-        // such position has in common with `at`.
+        // The slots for the next position with smaller bytes and the next one with larger bytes. For each side, the
+        // number of bytes that the last position found there has in common with `at`.
         let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
         let (mut common_with_smaller, mut common_with_larger) = (0, 0);
         for _ in 0..depth {
