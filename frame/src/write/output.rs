@@ -39,7 +39,7 @@ enum WrittenChunks {
     Sparse {
         directory: PathBuf,
         files: Vec<u64>,
-        /// The numbers of the files of the old chunks.
+        /// The numbers of the files that a commit must not replace: those of the old chunks and of its new chunks.
         taken: BTreeSet<u64>,
         next: u64,
         /// The first number that [`move_down`] has not tried yet.
@@ -199,7 +199,10 @@ impl<W: Write + Seek> Output<W> {
                                 *next += 1;
                             }
                             files.push(number);
-                            taken.insert(number);
+                            // Only a commit can have to move a file down.
+                            if of_old.is_some() {
+                                taken.insert(number);
+                            }
                             Ok((number, written))
                         }
                         Err(error) => {
