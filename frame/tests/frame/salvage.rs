@@ -1357,8 +1357,8 @@ fn a_salvage_keeps_an_unsupported_filter_that_another_chunk_or_the_header_has() 
     }
 }
 
-/// Flags of a chunk that no program writes, because they name no codec, or a plugin where the codec is LZ4. C-Blosc2 reads
-/// no such chunk. The codec is LZ4, by byte 22 of the chunk.
+/// Byte 22 of the chunk says that the codec is LZ4, but its flags name no codec, or a plugin. No program writes such
+/// flags, and C-Blosc2 cannot read such a chunk.
 #[test]
 #[cfg(feature = "decompress")]
 fn flags_without_a_codec_are_damage_and_are_restored_from_the_codec() {
