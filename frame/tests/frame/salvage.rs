@@ -1343,7 +1343,9 @@ fn a_salvage_keeps_an_unsupported_filter_that_another_chunk_or_the_header_has() 
     for filter in [33, 200] {
         let with = |chunks: &[usize], in_header: bool| {
             let mut file = file.clone();
-            chunks.iter().for_each(|&chunk| file[starts[chunk] + 21] = filter);
+            for &chunk in chunks {
+                file[starts[chunk] + 21] = filter;
+            }
             if in_header {
                 // The last of the six filters, which begin at byte 71.
                 file[76] = filter;
