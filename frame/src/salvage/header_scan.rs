@@ -188,6 +188,8 @@ impl HeaderScan {
         let wrong_lengths: BTreeSet<u64> =
             read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
+            // A chunk whose length is right can share bytes with a chunk whose length is wrong. Its place is not in doubt, so
+            // the chunks that share bytes are found again without the wrong lengths.
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }

@@ -108,6 +108,13 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         // A restored chunk must not share bytes with another chunk, so it must end at or before the start of the next
         // chunk. This also limits the number of bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
+        if verified.is_ok()
+            && let Some((bytes, restored)) = self.restored_length(&first)
+        {
+            let saved = self.verify(&ChunkBytes { bytes, ..first })?;
+            let doubts: Vec<String> = [DAMAGED_HEADER.into()].into_iter().chain(saved.doubt).collect();
+            return Ok(SavedChunk { doubt: Some(doubts.join("; ")), restored: vec![restored], ..saved });
+        }
         let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
         for (bytes, restored, doubt) in self.restored_headers(&first) {
@@ -175,11 +182,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         ];
         let mut headers = Vec::new();
         for (size, right) in known {
-            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
-            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
-                let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                headers.push((bytes, restored, DAMAGED_HEADER.into()));
-            }
+            let restored = right.and_then(|right| with_size(&first.bytes, size, right));
+            headers.extend(restored.map(|(bytes, restored)| (bytes, restored, DAMAGED_HEADER.into())));
         }
         let mut bytes = first.bytes.clone();
         if let Some([old, right]) = restore_codec(&mut bytes) {
@@ -212,6 +216,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         })
     }
 
+    /// Restores the stored size of a chunk that can be decompressed, if its last block does not end where the chunk ends
+    /// according to its header. Returns the first bytes of the chunk and the change, as in `restored_headers`.
+    // If the next chunk or the end of the file is there, the size counts as right, as in a check: if the block size is not
+    // a multiple of the type size, C-Blosc2 can write more blocks than the header says.
+    fn restored_length(&mut self, first: &ChunkBytes) -> Option<(Vec<u8>, String)> {
+        let stated = ChunkHeader::parse(&first.bytes)?.cbytes() as u64;
+        let right = if stated == first.room { None } else { self.cbytes(first) };
+        with_size(&first.bytes, HeaderSize::Cbytes, right?)
+    }
+
     /// Computes the stored size of the chunk without the sizes in its header. Returns `None` if this is not possible, or
     /// if nothing can verify the result.
     fn cbytes(&mut self, first: &ChunkBytes) -> Option<usize> {
@@ -223,6 +237,14 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let is_verified = header.has_table() || header.is_uncompressed() && first.room == cbytes as u64;
         is_verified.then_some(cbytes)
     }
+}
+
+/// Replaces a size in the header of a chunk. Returns the changed bytes and a text about the change; `None` if the size is
+/// right already.
+fn with_size(first: &[u8], size: HeaderSize, right: usize) -> Option<(Vec<u8>, String)> {
+    let mut bytes = first.to_vec();
+    let old = size.replace(&mut bytes, right).filter(|_| bytes != first)?;
+    Some((bytes, format!("{} in its header was {old}, and is {right}", size.name())))
 }
 
 /// The reason why a chunk may differ from the written data, even if it can be decompressed.

@@ -1658,3 +1658,65 @@ fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage()
         }
     }
 }
+
+/// Adds 20 to the stored size in the header of the chunk at the offset `at`.
+fn lengthen(file: &mut [u8], at: usize) {
+    let cbytes = u32::from_le_bytes(file[at + 12..at + 16].try_into().unwrap());
+    file[at + 12..at + 16].copy_from_slice(&(cbytes + 20).to_le_bytes());
+}
+
+/// The stored size in the header of a chunk is wrong, and bytes that no chunk owns follow the chunk.
+#[test]
+fn salvage_restores_the_stored_size_of_a_chunk_file_that_is_too_long() {
+    let (folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000003.chunk");
+    let whole = fs::read(&file).unwrap();
+    let mut damaged = [&whole[..], &[0x55; 40]].concat();
+    lengthen(&mut damaged, 0);
+    fs::write(&file, damaged).unwrap();
+    let to = folder.path().join("new.b2nd");
+    let (_, report) = Salvage::open(&path).unwrap().apply(&to).unwrap();
+    assert_eq!(said(&report), ["chunk 3: cbytes in its header was 96, and is 76"]);
+    assert_eq!(doubtful(&report), [3].into(), "{report:?}");
+    let saved: Vec<_> =
+        fs::read_dir(&to).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+    assert!(saved.contains(&whole));
+}
+
+/// Without damage, no stored size is restored, even if bytes that no chunk owns follow a chunk.
+#[test]
+fn salvage_restores_no_stored_size_if_only_other_bytes_follow_a_chunk() {
+    let (_folder, path) = copy("sparse.b2nd");
+    let file = path.join("00000003.chunk");
+    fs::write(&file, [&fs::read(&file).unwrap()[..], &[0x55; 40]].concat()).unwrap();
+    assert_eq!(said(&Salvage::open(&path).unwrap().preview().unwrap()), [""; 0]);
+}
+
+/// The frame of `compressed` after a commit that replaced a chunk. The old chunk is a recorded hole.
+#[cfg(feature = "compress")]
+fn with_replaced_chunk(number: u64) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    fs::write(&path, compressed()).unwrap();
+    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+    let items: Vec<u8> = (0..17920_u16).flat_map(|item| (item / 7).to_le_bytes()).collect();
+    update.write(&[17920 * number..17920 * (number + 1)], &items).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    fs::read(path).unwrap()
+}
+
+#[test]
+#[cfg(feature = "compress")]
+fn salvage_restores_the_stored_size_of_a_chunk_that_reaches_into_a_recorded_hole() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = with_replaced_chunk(1);
+    let (_, report) = saved(&file, folder.path()).unwrap();
+    assert!(!report.found_damage(), "{report:?}");
+    let mut damaged = file.clone();
+    lengthen(&mut damaged, starts(&file)[0]);
+    let (new, report) = saved(&damaged, folder.path()).unwrap();
+    assert!(said(&report)[0].starts_with("chunk 0: cbytes in its header was "), "{report:?}");
+    assert_eq!((report.restored.len(), doubtful(&report)), (1, [0].into()), "{report:?}");
+    assert_eq!(chunk_data(&new), chunk_data(&file));
+}
