@@ -1720,3 +1720,19 @@ fn salvage_restores_the_stored_size_of_a_chunk_that_reaches_into_a_recorded_hole
     assert_eq!((report.restored.len(), doubtful(&report)), (1, [0].into()), "{report:?}");
     assert_eq!(chunk_data(&new), chunk_data(&file));
 }
+
+/// A lost header can begin with the first byte of an older header by chance.
+#[test]
+fn a_lost_header_that_begins_like_an_older_one_is_given() {
+    let mut file = small();
+    file[..CHUNKS].fill(0x55);
+    file[0] = second_generation(small())[0];
+    let given = of(file).shape(&[3, 5]).chunkshape(&[2, 3]).blockshape(&[1, 2]).dtype("int32");
+    let report = given.preview().unwrap();
+    assert_eq!(report.lost_count(), 0, "{report:?}");
+    // More than half of the fixed bytes of an older header are right.
+    let mut older = second_generation(small());
+    older[8..24].fill(0x55);
+    let error = of(older).preview().unwrap_err().to_string();
+    assert_eq!(error, "frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged");
+}
