@@ -26,7 +26,7 @@ use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::{self, SALVAGE_NAME};
+use crate::trailer::salvage_note::SALVAGE_NAME;
 use crate::write::frame_plan::Plan;
 use crate::write::frame_writer::FrameWriter;
 
@@ -332,9 +332,16 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
 /// whether the trailer has vlmetalayers.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
-    for (ranges, new) in [(&mut note.lost, &notes.lost), (&mut note.unverified, &notes.unverified)] {
-        salvage_note::add(ranges, new.iter().map(|range| (range.first, range.count)));
+    if !note.lost.is_empty() && !notes.lost.is_empty() && note.fill != fill.name() {
+        let (before, now) = (note.fill, fill.name());
+        return Err(Error::invalid_input(format_args!(
+            "an earlier salvage filled the chunks that it lost with {before}, and a frame can record only one fill value, \
+             so the chunks that are lost now must be filled with {before} too, and not with {now}"
+        )));
     }
+    let [lost, unverified] =
+        [&notes.lost, &notes.unverified].map(|ranges| ranges.iter().map(|range| (range.first, range.count)));
+    note.add(lost, unverified);
     note.has_assumed_order |= notes.assumed_order.is_some();
     // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
     // in that note stays.

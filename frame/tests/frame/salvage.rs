@@ -317,7 +317,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
         note(&last),
         Note {
             lost: vec![(1, 1), (3, 1)],
-            unverified: vec![(0, 4)],
+            unverified: vec![(0, 1), (2, 1)],
             fill: "zeros".into(),
             assumed_order: false
         }
@@ -326,7 +326,7 @@ fn the_new_frame_says_what_is_lost_and_keeps_saying_it() {
     fs::write(&path, last).unwrap();
     let findings = check(&path).unwrap().findings;
     assert_eq!(findings.iter().map(Finding::code).collect::<Vec<_>>(), [FindingCode::Salvaged]);
-    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now; 4 chunks could not be \
+    let message = "the frame was salvaged: 2 chunks were lost, from chunk 1 on, and are zeros now; 2 chunks could not be \
                    verified, from chunk 0 on, so their items may be wrong";
     assert_eq!(findings[0].message(), message);
 }
@@ -1735,4 +1735,37 @@ fn a_lost_header_that_begins_like_an_older_one_is_given() {
     older[8..24].fill(0x55);
     let error = of(older).preview().unwrap_err().to_string();
     assert_eq!(error, "frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged");
+}
+
+/// An array of three chunks of float32, whose first chunk was lost in a salvage that filled it with zeros. Returns the
+/// frame with a damaged chunk 1.
+fn salvaged_and_damaged(folder: &Path) -> Vec<u8> {
+    let meta = Meta::new(Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] }, "<f4").unwrap();
+    let mut writer = FrameBuilder::new(meta).write_to(Cursor::new(Vec::new())).unwrap();
+    (0..3).for_each(|number| writer.write_uncompressed(number, &[1; 8]).unwrap());
+    let mut file = writer.finish().unwrap().into_inner();
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    file[start + 2] = 0;
+    let (mut again, report) = saved(&file, folder).unwrap();
+    assert_eq!((report.counts.zeros, lost(&report)), (1, vec![0]));
+    // Chunk 1 is the first stored chunk now.
+    again[start + 2] = 0;
+    again
+}
+
+#[test]
+fn salvage_refuses_another_fill_value_than_that_of_earlier_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = salvaged_and_damaged(folder.path());
+    let error = of(file.clone()).fill(Fill::Nan).preview().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    let expected = "an earlier salvage filled the chunks that it lost with zeros, and a frame can record only one fill \
+                    value, so the chunks that are lost now must be filled with zeros too, and not with nan";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(of(file).preview().unwrap().counts.zeros, 2);
+    // Without new losses, the fill value is not used.
+    let mut file = salvaged_and_damaged(folder.path());
+    let start = Frame::parse(&file).unwrap().header().header_len;
+    file[start + 2] = file[start + 8 + 32 + 2];
+    assert_eq!(of(file).fill(Fill::Nan).preview().unwrap().counts.zeros, 1);
 }
