@@ -38,6 +38,9 @@ pub(super) struct Order {
 struct Hole {
     /// The number of chunks that were found before the hole.
     before: usize,
+    /// The offset of the first damaged byte.
+    start: u64,
+    /// The number of damaged bytes. Holes that a commit has recorded can lie between them, and do not count.
     len: u64,
     /// The number of damaged chunks in the hole that still have a recognizable header.
     traces: u64,
@@ -47,11 +50,11 @@ impl Order {
     /// Whether the byte at an offset belongs to no chunk that was found. The offset of a damaged chunk can be there.
     pub(super) fn is_between_chunks(&self, at: u64) -> bool {
         let next = self.found.partition_point(|&start| start <= at);
-        let Some(&start) = self.found.get(next) else { return at >= self.end };
+        if next == self.found.len() {
+            return at >= self.end;
+        }
         let hole = self.holes.binary_search_by_key(&next, |hole| hole.before);
-        // A hole ends where the next chunk that was found begins.
-        next == 0
-            || hole.ok().and_then(|hole| self.holes.get(hole)).is_some_and(|hole| start - at <= hole.len)
+        next == 0 || hole.ok().and_then(|hole| self.holes.get(hole)).is_some_and(|hole| at >= hole.start)
     }
 
     /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
@@ -152,7 +155,7 @@ pub(super) fn find<R: ReadAt>(
         } else {
             let Some(next) = search.next(file, at.saturating_add(TYPESIZE + 1))? else { break };
             let next = next - TYPESIZE;
-            let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
+            let hole = hole.get_or_insert(Hole { before: order.found.len(), start: at, len: 0, traces: 0 });
             hole.len += next - at;
             hole.traces += u64::from(is_trace(&first.bytes, &signature, next - at));
             at = next;
@@ -183,7 +186,7 @@ mod tests {
     /// Five chunks of 100 bytes. There is a hole after the second chunk and a hole after the fourth chunk. `holes` has
     /// the length and the number of traces of each hole. A hole of length 0 is left out.
     fn order(holes: [(u64, u64); 2]) -> Order {
-        let hole = |before, (len, traces)| Hole { before, len, traces };
+        let hole = |before, (len, traces)| Hole { before, start: 0, len, traces };
         let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
         Order { found: vec![0, 100, 900, 1000, 2000], holes, is_sparse: false, end: 2100, len: 500 }
     }

@@ -1769,3 +1769,17 @@ fn salvage_refuses_another_fill_value_than_that_of_earlier_losses() {
     file[start + 2] = file[start + 8 + 32 + 2];
     assert_eq!(of(file).fill(Fill::Nan).preview().unwrap().counts.zeros, 1);
 }
+
+/// The header is lost, and chunk 1 is damaged. A recorded hole follows chunk 1. Its right entry must not count as wrong.
+#[test]
+#[cfg(feature = "compress")]
+fn a_damaged_chunk_before_a_recorded_hole_casts_no_doubt_on_the_length_of_a_lost_header() {
+    let file = with_replaced_chunk(2);
+    let starts = starts(&file);
+    let mut damaged = file;
+    damaged[..starts[0]].fill(0);
+    damaged[starts[1]..starts[1] + 32].fill(0x55);
+    let salvage = of(damaged).shape(&[4 * 17920]).chunkshape(&[17920]).blockshape(&[256]).dtype("<u2");
+    let report = salvage.preview().unwrap();
+    assert_eq!((lost(&report), report.unverified_count()), (vec![1], 0), "{report:?}");
+}
