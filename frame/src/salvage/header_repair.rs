@@ -431,6 +431,13 @@ pub(super) struct DamagedHeader {
 }
 
 impl DamagedHeader {
+    /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole file.
+    /// A negative length is converted as readers show it.
+    // The bytes of a commit that was killed follow the frame. What its record lists is still in use.
+    pub(super) fn frame_len(&self, len: u64) -> u64 {
+        if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
+    }
+
     /// Reads the header at the start of a file. The `given` entries replace those in the array's metalayer.
     pub(super) fn read<R: ReadAt>(
         file: &mut DamagedFile<'_, R>,

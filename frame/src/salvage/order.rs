@@ -122,10 +122,11 @@ impl Order {
 
 /// Finds the chunks in the order of the file. In a contiguous frame, reads one chunk header after another, from `start`
 /// on. If a chunk header is not valid, searches for the next valid chunk header. In a sparse frame, lists the chunk
-/// files without reading them.
+/// files without reading them. Only the holes that were recorded before `frame_len` are skipped.
 pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     start: u64,
+    frame_len: u64,
     sizes: &Sizes,
     rules: &ChunkRules,
 ) -> Result<Order, Error> {
@@ -136,7 +137,7 @@ pub(super) fn find<R: ReadAt>(
     let signature = signature(sizes);
     let nbytes = Some(u64::from(sizes.chunksize));
     let mut order = Order::default();
-    let replaced = recorded_holes::find(file, start, file.len)?;
+    let replaced = recorded_holes::find(file, start, frame_len)?;
     let mut search = Search::new(&signature);
     let (mut at, mut hole) = (start, None);
     while at < file.len {

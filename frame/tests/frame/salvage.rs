@@ -1783,3 +1783,19 @@ fn a_damaged_chunk_before_a_recorded_hole_casts_no_doubt_on_the_length_of_a_lost
     let report = salvage.preview().unwrap();
     assert_eq!((lost(&report), report.unverified_count()), (vec![1], 0), "{report:?}");
 }
+
+/// A commit that was killed has a record after the frame. The chunks that it would have replaced are current.
+#[test]
+#[cfg(feature = "compress")]
+fn the_record_of_a_killed_commit_hides_no_chunk_if_the_order_is_assumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, mut killed) = (compressed(), with_replaced_chunk(1));
+    for index in [index_start(&old), index_start(&killed)] {
+        killed[index..index + 32].fill(0x55);
+    }
+    let header_len = starts(&old)[0];
+    killed[..header_len].copy_from_slice(&old[..header_len]);
+    let to = folder.path().join("new.b2nd");
+    of(killed).assume_order().apply(&to).unwrap();
+    assert!(chunk_data(&fs::read(to).unwrap()) == chunk_data(&old));
+}
