@@ -46,7 +46,7 @@
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Edit::apply`](crate::Edit::apply) of a shape or dtype | header and trailer; if indexes become stale, also the chunk index | as `Frame::open` and `Frame::trailer`, each twice, and 1 MiB |
 //! | `ArrayUpdate` | in each commit, header, chunk index and trailer, and if no commit was before it, the header of each chunk; the chunks that a write or resize changes in part | 8 for header and trailer; 200 for each chunk of the array; the compressed bytes of the changed chunks until the commit, and decompressed chunks of at most 64 MiB or one chunk |
-//! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
+//! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes; 9 for each chunk file of a sparse frame that is copied |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are
 //! allocated in pages of 16 KiB. So a chunk takes a whole page if its number is far from the numbers of all other

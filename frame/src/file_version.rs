@@ -17,7 +17,7 @@
 //! | `DamagedFile::unless_changed` | the first bytes, the length of the open source, and the version of the file at the path | when a salvage has found the chunks, and when it has read them |
 //!
 //! Two functions read again until nothing changes: `open_stable` compares headers, and `repeated_check::repeat` the findings of
-//! two checks and the version of the file between them.
+//! two checks and the versions of all files between them.
 
 use core::num::NonZeroU64;
 use std::collections::hash_map::DefaultHasher;

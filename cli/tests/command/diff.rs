@@ -241,7 +241,7 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     let output = run(folder.path(), &["info", "--json", "a"]);
     assert!(output.stdout.len() < 1 << 18, "{} bytes", output.stdout.len());
     let layer = &objects(&output)[0]["vlmetalayers"][0];
-    let error = "metalayer v0: 500000 bytes are too many to show without --meta";
+    let error = "metalayer v0: 500000 bytes (488.3 KiB) are too many to show without --meta";
     assert_eq!((&layer["value"], &layer["error"]), (&json!(null), &json!(error)));
     fs::write(folder.path().join("one"), frame_of(&[], &[("v0", &chunk_of_zeros(500_000))])).unwrap();
     let whole = run(folder.path(), &["info", "--json", "--meta", "one"]);

@@ -303,9 +303,8 @@ impl ArrayUpdate {
         let index = others.fold(self.typesize, |nbytes, (_, &items)| {
             nbytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX))
         });
-        let ndim = shape.len();
         let Some(length) = shape.get_mut(axis) else {
-            return Err(no_axis(axis, ndim));
+            return Err(no_axis(axis, self.meta.shape()));
         };
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
@@ -598,9 +597,36 @@ fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
 }
 
-/// The error for a dimension that an array of `ndim` dimensions does not have.
-pub(super) fn no_axis(axis: usize, ndim: usize) -> Error {
+/// Refuses new items whose shape does not fit an append to the array `to` along a dimension. The items have all
+/// dimensions of the array, or all except `axis`: then they make the array longer by 1.
+pub fn check_appended_shape(to: &Meta, axis: usize, found: &[u64]) -> Result<(), Error> {
+    let shape = to.shape();
+    if axis >= shape.len() {
+        return Err(no_axis(axis, shape));
+    }
+    let others: Vec<u64> = without(axis, shape.iter().map(|length| length.unsigned_abs()));
+    if *found == *others || found.len() == shape.len() && without(axis, found.iter().copied()) == others {
+        return Ok(());
+    }
+    let length = |(dimension, length): (usize, &i64)| {
+        if dimension == axis { "n".into() } else { length.to_string() }
+    };
+    let expected: Vec<_> = shape.iter().enumerate().map(length).collect();
+    Err(Error::invalid_input(format_args!(
+        "shape {found:?} cannot be appended to shape {shape:?} along dimension {axis}: it must be [{}] with any n, or {others:?}",
+        expected.join(", ")
+    )))
+}
+
+/// The lengths along all dimensions except `axis`.
+fn without(axis: usize, shape: impl Iterator<Item = u64>) -> Vec<u64> {
+    shape.enumerate().filter(|&(dimension, _)| dimension != axis).map(|(_, length)| length).collect()
+}
+
+/// The error for a dimension that an array of this shape does not have.
+fn no_axis(axis: usize, shape: &[i64]) -> Error {
+    let ndim = shape.len();
     Error::invalid_input(format_args!(
-        "axis is {axis}, but must be less than {ndim}, the number of dimensions"
+        "axis is {axis}, but must be less than {ndim}, the number of dimensions of shape {shape:?}"
     ))
 }

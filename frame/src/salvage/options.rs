@@ -39,7 +39,9 @@ use crate::write::output::Output;
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
+/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, it
+/// counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk is copied
+/// and reported.
 ///
 /// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
@@ -184,6 +186,11 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// If a range has damaged chunk headers that can still be recognized, it counts as at least one lost chunk for each
     /// of them. If the sum of these minimums is higher than the number of missing chunks, no range counts as a lost
     /// chunk, and the missing chunks are taken to be the last chunks of the array.
+    ///
+    /// If the chunk index is lost, the chunks are verified only if each chunk of the array was found, or can be recognized in
+    /// a damaged range, and the file has no other chunks. Otherwise, any number may be wrong, and all chunks are
+    /// [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks were not stored in
+    /// the order of their numbers.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th

@@ -27,6 +27,8 @@ pub(super) struct Order {
     /// The offsets of the chunks that were found or, in a sparse frame, the numbers of their files.
     pub(super) found: Vec<u64>,
     holes: Vec<Hole>,
+    /// Whether a commit has recorded holes. Then the chunks that were there are at the end of the file.
+    has_replaced: bool,
     is_sparse: bool,
     /// The offset where the last chunk that was found ends.
     end: u64,
@@ -55,6 +57,20 @@ impl Order {
         }
         let hole = self.holes.binary_search_by_key(&next, |hole| hole.before);
         next == 0 || hole.ok().and_then(|hole| self.holes.get(hole)).is_some_and(|hole| at >= hole.start)
+    }
+
+    /// Whether the file has exactly the chunks of the array, so that the n-th chunk of the file can be chunk n. `end` is the
+    /// offset where the last chunk ends according to the header, if it is known.
+    // If fewer chunks are found, the others are lost or special, and nothing shows which. If there are more, some are old.
+    pub(super) fn is_complete(&self, nchunks: u64, end: Option<u64>) -> bool {
+        if self.is_sparse {
+            return self.found.iter().copied().eq(0..nchunks);
+        }
+        let traces = self.holes.iter().map(|hole| hole.traces).sum::<u64>();
+        // A hole without a trace can hold any number of lost chunks, or the rest of an old chunk.
+        let are_holes_known = self.holes.iter().all(|hole| hole.traces > 0);
+        let is_count_right = self.found.len() as u64 + traces == nchunks;
+        are_holes_known && is_count_right && !self.has_replaced && end.is_none_or(|end| end == self.end)
     }
 
     /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
@@ -136,8 +152,8 @@ pub(super) fn find<R: ReadAt>(
     }
     let signature = signature(sizes);
     let nbytes = Some(u64::from(sizes.chunksize));
-    let mut order = Order::default();
     let replaced = recorded_holes::find(file, start, frame_len)?;
+    let mut order = Order { has_replaced: !replaced.is_empty(), ..Order::default() };
     let mut search = Search::new(&signature);
     let (mut at, mut hole) = (start, None);
     while at < file.len {
@@ -189,7 +205,8 @@ mod tests {
     fn order(holes: [(u64, u64); 2]) -> Order {
         let hole = |before, (len, traces)| Hole { before, start: 0, len, traces };
         let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
-        Order { found: vec![0, 100, 900, 1000, 2000], holes, is_sparse: false, end: 2100, len: 500 }
+        let found = vec![0, 100, 900, 1000, 2000];
+        Order { found, holes, has_replaced: false, is_sparse: false, end: 2100, len: 500 }
     }
 
     fn numbers(order: &Order, nchunks: u64, end: u64) -> Vec<u64> {
@@ -219,5 +236,23 @@ mod tests {
         // According to the header, the last chunk ends at 2100, and the last chunk that was found ends there too. So no
         // chunk is missing after it, and the hole gets all three lost chunks.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
+    }
+
+    #[test]
+    fn is_complete_needs_a_trace_of_each_chunk_that_was_not_found() {
+        let is_complete = |holes, nchunks| order(holes).is_complete(nchunks, Some(2100));
+        assert!(is_complete([(0, 0), (0, 0)], 5));
+        // A chunk is special or lost, or one of the chunks is an old one.
+        assert!(!is_complete([(0, 0), (0, 0)], 6) && !is_complete([(0, 0), (0, 0)], 4));
+        assert!(is_complete([(300, 2), (100, 1)], 8));
+        // Three chunks are missing, and the holes have traces of three, but the hole of 100 bytes has none of them.
+        assert!(!is_complete([(300, 3), (100, 0)], 8));
+        // According to the header, other chunks follow.
+        let order = Order { holes: Vec::new(), ..order([(0, 0), (0, 0)]) };
+        assert!(!order.is_complete(5, Some(2200)) && order.is_complete(5, None));
+        assert!(!Order { has_replaced: true, ..order }.is_complete(5, None));
+        let sparse = |found| Order { found, is_sparse: true, ..Order::default() };
+        assert!(sparse(vec![0, 1, 2]).is_complete(3, None));
+        assert!(!sparse(vec![0, 1, 3]).is_complete(3, None) && !sparse(vec![0, 2]).is_complete(3, None));
     }
 }

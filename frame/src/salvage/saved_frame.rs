@@ -6,7 +6,7 @@ use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, rest
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
-use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
+use crate::chunk::chunk_rules::{ChunkRules, list};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
 use crate::error::{Error, ErrorKind};
@@ -35,6 +35,8 @@ struct SavedChunk {
     bytes: Vec<u8>,
     /// Why the data of the chunk may be wrong, although the chunk is saved.
     doubt: Option<String>,
+    /// Whether this build supports the codec and the filters in the header of the chunk.
+    is_supported: bool,
     /// Describes each change of the chunk header that repairs damage.
     restored: Vec<String>,
 }
@@ -115,12 +117,20 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             let doubts: Vec<String> = [DAMAGED_HEADER.into()].into_iter().chain(saved.doubt).collect();
             return Ok(SavedChunk { doubt: Some(doubts.join("; ")), restored: vec![restored], ..saved });
         }
-        let Err(ChunkError::Damaged(_)) = &verified else { return verified };
         // Tries the chunk again, each time with one number of its header restored.
-        for (bytes, restored, doubt) in self.restored_headers(&first) {
+        let headers = match &verified {
+            Err(ChunkError::Damaged(_)) => self.restored_headers(&first),
+            // The sizes in the header are right. But a filter that only this chunk has may be damaged.
+            Ok(SavedChunk { is_supported: false, .. }) => {
+                self.restored_filter(&first.bytes).into_iter().collect()
+            }
+            _ => return verified,
+        };
+        for (bytes, restored, doubt) in headers {
             match self.verify(&ChunkBytes { bytes, ..first }) {
-                Ok(SavedChunk { bytes, doubt: None, .. }) => {
-                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: vec![restored] });
+                Ok(SavedChunk { bytes, doubt: None, is_supported, .. }) => {
+                    let (doubt, restored) = (Some(doubt), vec![restored]);
+                    return Ok(SavedChunk { bytes, doubt, is_supported, restored });
                 }
                 Ok(_) | Err(ChunkError::Damaged(_)) => {}
                 Err(error) => return Err(error),
@@ -154,19 +164,19 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
             doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
         }
+        let mut is_supported = true;
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = check_support(&header);
-            match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
-                Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
+            match checked.and_then(|header| chunk_data::check(&header, &bytes, &after, at)) {
+                Ok(page) => doubt = page.map(it).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
-                Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
-                    doubt = Some(it(why));
-                }
+                Err(NotDecompressed::Unsupported(why)) => (is_supported, doubt) = (false, Some(it(why))),
+                Err(NotDecompressed::TooLarge(why)) => doubt = Some(it(why)),
             }
         }
-        Ok(SavedChunk { bytes, doubt, restored: Vec::new() })
+        Ok(SavedChunk { bytes, doubt, is_supported, restored: Vec::new() })
     }
 
     /// Returns copies of the chunk's first bytes. In each copy, one number in the header has another value, which may
@@ -194,18 +204,18 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         headers
     }
 
-    /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
-    /// if more than one filter differs.
-    // Called only for a damaged chunk. The filters of an undamaged chunk can differ too, because python-blosc2 can
-    // change the filters of a frame between two chunks. Such filters must stay.
+    /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, if
+    /// more than one filter differs, or if the frame or another chunk has this filter too.
+    // Called only for a chunk that cannot be decompressed. The filters of an undamaged chunk can differ too, because
+    // python-blosc2 can change the filters of a frame between two chunks. Such filters must stay.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
         rules.other_filters(&header)?;
         let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
-        let mut candidates = (0..)
+        let candidates = (0..)
             .zip(header.filters())
             .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
-        candidates.find_map(|(at, old, id)| {
+        candidates.filter(|(_, old, _)| !self.scan.shared_filters.contains(old)).find_map(|(at, old, id)| {
             let mut bytes = first.to_vec();
             set_filter(&mut bytes, at, id);
             rules.other_filters(&ChunkHeader::parse(&bytes)?).is_none().then(|| {
@@ -435,7 +445,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
             let why = "it shares bytes with another chunk, so one of the two places is wrong";
             return Err(why.to_owned().into());
         }
-        let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
+        let SavedChunk { mut bytes, doubt, restored, .. } = StoredChunk { chunks, entry, scan }.read()?;
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The writer refuses this chunk, so the chunk is lost. The other chunks can still be written.

@@ -18,7 +18,7 @@ use rmp::encode;
 use crate::chunk::expansion;
 use crate::chunk::special_item::stored_chunk;
 use crate::error::Error;
-use crate::header::section::map_value;
+use crate::header::section::{map_value, values_of};
 use crate::spans::{gaps, merged};
 
 /// The name of the vlmetalayer that records the losses.
@@ -47,9 +47,11 @@ impl SalvageNote {
         if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
             return None;
         }
+        let ranges = &mut rmp_serde::Deserializer::from_read_ref(value);
+        let [lost, unverified] = values_of(["lost", "unverified"], ranges).ok()?;
         Some(Self {
-            lost: map_value(value, "lost")?,
-            unverified: map_value(value, "unverified").unwrap_or_default(),
+            lost: lost?,
+            unverified: unverified.unwrap_or_default(),
             fill,
             has_assumed_order: map_value(value, "assumed_order")?,
         })
