@@ -1730,6 +1730,7 @@ fn a_salvage_reports_damage_wherever_a_check_finds_an_error_or_names_a_salvage()
 }
 
 /// Adds 20 to the stored size in the header of the chunk at the offset `at`.
+#[cfg(feature = "decompress")]
 fn lengthen(file: &mut [u8], at: usize) {
     let cbytes = u32::from_le_bytes(file[at + 12..at + 16].try_into().unwrap());
     file[at + 12..at + 16].copy_from_slice(&(cbytes + 20).to_le_bytes());
@@ -1737,6 +1738,7 @@ fn lengthen(file: &mut [u8], at: usize) {
 
 /// The stored size in the header of a chunk is wrong, and bytes that no chunk owns follow the chunk.
 #[test]
+#[cfg(feature = "decompress")]
 fn salvage_restores_the_stored_size_of_a_chunk_file_that_is_too_long() {
     let (folder, path) = copy("sparse.b2nd");
     let file = path.join("00000003.chunk");
@@ -1755,6 +1757,7 @@ fn salvage_restores_the_stored_size_of_a_chunk_file_that_is_too_long() {
 
 /// Without damage, no stored size is restored, even if bytes that no chunk owns follow a chunk.
 #[test]
+#[cfg(feature = "decompress")]
 fn salvage_restores_no_stored_size_if_only_other_bytes_follow_a_chunk() {
     let (_folder, path) = copy("sparse.b2nd");
     let file = path.join("00000003.chunk");
