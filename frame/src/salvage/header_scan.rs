@@ -215,9 +215,11 @@ impl HeaderScan {
             unowned_finding = unowned_files(frame, survey, &read.places);
         } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
-            let is_partly_shared =
-                |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
-            let is_partly_shared = read.spans.iter().any(is_partly_shared);
+            // If two chunks overlap partly, one length is wrong, so unowned bytes prove nothing.
+            let is_partly_shared = read
+                .spans
+                .iter()
+                .any(|span| sharing.contains(&span.number) && !is_repeated(&read.places, span.start));
             let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
             let ranges = unowned_ranges(frame, survey, &owned);
             unowned_finding = unowned::of_ranges(without_entries(&ranges, &read.places));
