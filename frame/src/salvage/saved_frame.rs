@@ -160,7 +160,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
-            doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
+            header_doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
         if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
             doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
         }
@@ -258,7 +258,7 @@ fn with_size(first: &[u8], size: HeaderSize, right: usize) -> Option<(Vec<u8>, S
 }
 
 /// The reason why a chunk may differ from the written data, even if it can be decompressed.
-fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
+fn header_doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     let version = header.version();
     if let Some(filters) = rules.other_filters(header) {
         let usual = rules.filters.as_ref().map(|filters| list(filters.iter().copied())).unwrap_or_default();
