@@ -203,6 +203,8 @@ impl HeaderScan {
         let wrong_lengths: BTreeSet<u64> =
             read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
+            // A chunk whose length is right can share bytes with a chunk whose length is wrong. Its place is not in doubt, so
+            // the chunks that share bytes are found again without the wrong lengths.
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
@@ -213,9 +215,11 @@ impl HeaderScan {
             unowned_finding = unowned_files(frame, survey, &read.places);
         } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
-            let is_partly_shared =
-                |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
-            let is_partly_shared = read.spans.iter().any(is_partly_shared);
+            // If two chunks overlap partly, one length is wrong, so unowned bytes prove nothing.
+            let is_partly_shared = read
+                .spans
+                .iter()
+                .any(|span| sharing.contains(&span.number) && !is_repeated(&read.places, span.start));
             let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
             let ranges = unowned_ranges(frame, survey, &owned);
             unowned_finding = unowned::of_ranges(without_entries(&ranges, &read.places));
