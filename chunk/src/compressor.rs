@@ -66,7 +66,7 @@ impl Compressor {
     /// shorter, or has fewer than 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than
     /// its data.
     ///
-    /// In addition to the chunk, this method needs memory for four blocks and for the encoder.
+    /// In addition to the chunk, this method needs memory for five blocks and for the encoder.
     ///
     /// # Errors
     ///

@@ -78,4 +78,4 @@ mod levels;
 
 mod frame;
 
-pub use frame::{Encoder, compress};
+pub use frame::{Encoder, compress, max_output_len};
