@@ -52,9 +52,9 @@ pub fn compress(data: &[u8], level: u8, output: &mut Vec<u8>) {
 /// ```
 #[must_use]
 pub const fn max_output_len(length: usize) -> usize {
-    let last = if length < MAX_BLOCK { length } else { MAX_BLOCK };
+    let block = if length < MAX_BLOCK { length } else { MAX_BLOCK };
     let headers = MAX_HEADER + HEADER * length.div_ceil(MAX_BLOCK);
-    (length - last).saturating_add(headers + max_attempt(last))
+    (length - block).saturating_add(headers + max_attempt(block))
 }
 
 /// An encoder, which keeps its memory for the next data.
