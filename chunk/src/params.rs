@@ -34,7 +34,8 @@ pub struct CParams {
     /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD), the
     /// default.
     pub codec: Codec,
-    /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on.
+    /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on. For blocks
+    /// of more than 256 KiB, zstd compresses equally at the levels 6 to 8.
     pub clevel: u8,
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,

@@ -145,8 +145,6 @@ enum EncoderState {
     Lz4,
     Zlib(Box<CompressorOxide>),
     Zstd(Box<zstd_encode::Encoder>),
-    /// This crate has no encoder for the codec, so all streams are stored without compression.
-    None,
 }
 
 #[cfg(feature = "compress")]
@@ -162,12 +160,12 @@ impl StreamEncoder {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
             }
-            Codec::ZSTD => {
+            // Zstd: `CParams::check` has rejected the other codecs.
+            _ => {
                 let row = usize::from(level).saturating_sub(1);
                 let level = ZSTD_LEVELS.get(row).copied().unwrap_or_default();
                 EncoderState::Zstd(Box::new(zstd_encode::Encoder::new(level)))
             }
-            _ => EncoderState::None,
         };
         Ok(Self { state, output: Vec::new() })
     }
@@ -203,7 +201,7 @@ impl StreamEncoder {
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
                 (status == TDEFLStatus::Done).then_some(length)?
             }
-            _ => return None,
+            EncoderState::Zstd(_) => return None,
         };
         self.output.get(..length).filter(|_| length > 0 && length < stream.len())
     }
