@@ -72,8 +72,8 @@ impl Store {
 
     /// Opens a store by the path of its folder, zip file or frame; `None` if it is not a store.
     ///
-    /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of store. If they do not, the
-    /// extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
+    /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of
+    /// store. If they do not, the extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
     /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or zip
     /// file around it is not.
     ///
@@ -230,8 +230,8 @@ impl Store {
         Array::of_opened(self.frame(key)?)
     }
 
-    /// Opens the frame with this key. Without the feature `decompress`, frames in the compressed data of the store
-    /// cannot be opened.
+    /// Opens the frame with this key. In a zip file, each call reads the directory of the zip file again. Without the
+    /// feature `decompress`, frames in the compressed data of the store cannot be opened.
     ///
     /// # Errors
     ///

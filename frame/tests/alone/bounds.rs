@@ -618,6 +618,14 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
+#[test]
+fn unowned_bytes_takes_no_memory_for_entries_that_point_to_the_same_chunk() {
+    let chunk = stored_chunk(&[7; 16]);
+    let file = frame_of_chunks(&chunk, &vec![0; 1 << 17], 16);
+    let frame = Frame::read_at(&file, 0).unwrap();
+    bounded("unowned_bytes", file.len(), 1, || assert_eq!(frame.unowned_bytes().unwrap(), 0));
+}
+
 /// In the chunk index of this frame, each entry is in a block of its own. So a slice must read one block of the index
 /// for each of its chunks.
 #[cfg(feature = "decompress")]
