@@ -10,10 +10,10 @@ import { Table } from "./table.js";
 type View = "image" | "picture" | "line" | "table";
 
 /** The first mapping of a view: the last dimensions are the axes, and all others are at their middle index. */
-function mappingOf({ shape, items }: B2ndArray, view: View): Mapping {
+function mappingOf({ shape, layout }: B2ndArray, view: View): Mapping {
     if (view === "image") return [...shape.slice(0, -3).map(middle), "y", "x", null];
     // The fields of a struct are the columns of a table.
-    const axes = Math.min(shape.length, view === "line" || items.kind === "struct" ? 1 : 2);
+    const axes = Math.min(shape.length, view === "line" || layout.kind === "struct" ? 1 : 2);
     const names = axes === 2 ? (["y", "x"] as const) : (["x"] as const);
     return shape.map((length, dimension) => names[dimension - (shape.length - axes)] ?? middle(length));
 }
@@ -25,7 +25,7 @@ function middle(length: number): number {
 export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
     const count = array.shape.reduce((count, length) => count * length, 1);
     const views: View[] = [];
-    if (isDrawable(array.items) && count > 0) {
+    if (isDrawable(array.layout) && count > 0) {
         if (isImage(array)) views.push("image");
         if (array.shape.length > 1) views.push("picture");
         if (array.shape.length > 0) views.push("line");
@@ -36,7 +36,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
         shape: array.shape,
         dtype: array.dtype,
         ...(array.chunks && { chunks: array.chunks, blocks: array.blocks }),
-        size: `${bytes(count * array.items.size)}, compressed ${bytes(array.cbytes)}`,
+        size: `${bytes(count * array.layout.size)}, compressed ${bytes(array.cbytes)}`,
         codec: `${array.codec}, level ${array.level}`,
         filters: array.filters.join(", ") || "none",
     };

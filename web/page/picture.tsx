@@ -49,7 +49,7 @@ export function Picture({ array, mapping, plane, items, choose }: Props) {
                 {isImage ? null : <DomainWidget dataDomain={values} customDomain={custom} scaleType={scale as ScaleType.Linear} onCustomDomainChange={setCustom} />}
                 {isLine || isImage ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
                 {isImage ? null : <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />}
-                {array.items.kind === "complex" ? <ComplexVisTypeSelector value={part} onChange={setPart} options={[ComplexVisType.Amplitude, ComplexVisType.Phase]} /> : null}
+                {array.layout.kind === "complex" ? <ComplexVisTypeSelector value={part} onChange={setPart} options={[ComplexVisType.Amplitude, ComplexVisType.Phase]} /> : null}
                 {isLine ? null : <ToggleBtn label="Keep ratio" value={keepsRatio} onToggle={() => setKeepsRatio(!keepsRatio)} />}
             </Toolbar></div>
             {note && <p className="note">{note}</p>}

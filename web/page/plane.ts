@@ -63,7 +63,7 @@ export function everyItem(ranges: { x: Range; y: Range }): Part {
 
 /** The bytes of the blocks that a plane touches. */
 function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range }, counts: { x: number; y: number }): number {
-    const itemSize = array.items.size;
+    const itemSize = array.layout.size;
     if (!array.blocks) {
         const size = array.shape.reduce((bytes, items) => bytes * items, itemSize);
         return Math.min(size, counts.x * counts.y * USUAL_BLOCK);
@@ -96,7 +96,7 @@ export function readItems(array: B2ndArray, mapping: Mapping, part: Part, option
 
 /** The numbers of a plane in C order of y and x. A complex number becomes its phase or its magnitude, NaT becomes NaN. */
 export function numbersOf(array: B2ndArray, mapping: Mapping, plane: Plane, items: Items, isPhase: boolean): Float32Array | Float64Array {
-    return transposed(numbers(array.items, items, isPhase), mapping, plane);
+    return transposed(numbers(array.layout, items, isPhase), mapping, plane);
 }
 
 /** The colours of an image in C order of y and x: three numbers for each item. */
@@ -108,15 +108,15 @@ export function coloursOf(array: B2ndArray, mapping: Mapping, plane: Plane, item
 const COLOURS = 3;
 
 /** Whether an array looks like an image: the last dimension has three or four bytes. */
-export function isImage({ items, shape }: B2ndArray): boolean {
-    return items.kind === "uint" && items.size === 1 && shape.length > 2 && [COLOURS, COLOURS + 1].includes(shape.at(-1)!);
+export function isImage({ layout, shape }: B2ndArray): boolean {
+    return layout.kind === "uint" && layout.size === 1 && shape.length > 2 && [COLOURS, COLOURS + 1].includes(shape.at(-1)!);
 }
 
 /** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
 export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<string[][]> {
     const items = await readItems(array, mapping, part, options);
     const { x, y } = part.counts;
-    const layout = array.items;
+    const layout = array.layout;
     if (layout.kind === "struct") {
         // Not `Object.values`, which begins with names such as "10".
         return (items as Record<string, unknown>[]).map((item) => layout.fields.map((field) => text(field.items, item[field.name])));
@@ -131,7 +131,7 @@ export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, 
 
 /** The names of the columns, if an item is a struct. */
 export function fieldsOf(array: B2ndArray): string[] | null {
-    return array.items.kind === "struct" ? array.items.fields.map(({ name }) => name) : null;
+    return array.layout.kind === "struct" ? array.layout.fields.map(({ name }) => name) : null;
 }
 
 /** Whether items can be drawn. */

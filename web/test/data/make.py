@@ -39,3 +39,16 @@ blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000
 smooth = np.sin(np.arange(32 * 32) / 100).reshape(32, 32).astype("f4")
 lossy = {"codec": blosc2.Codec.ZFP_RATE, "codec_meta": 37, "filters": [blosc2.Filter.NOFILTER]}
 blosc2.asarray(smooth, urlpath=str(here / "zfp.b2nd"), mode="w", cparams=lossy)
+
+# 120 equal chunks of 4 MiB that are stored without compression. The file here has only the header of one of them; the
+# tests insert the chunks.
+CHUNKS, LENGTH = 120, 1 << 22
+long = here / "long.b2nd"
+array = blosc2.empty((CHUNKS, LENGTH), dtype="u1", chunks=(1, LENGTH), blocks=(1, LENGTH), urlpath=str(long), mode="w", cparams={"clevel": 0})
+array[0] = (np.arange(LENGTH) % 251).astype("u1")
+chunk = array.schunk.get_chunk(0)
+for number in range(1, CHUNKS):
+    array.schunk.update_chunk(number, chunk)
+frame = long.read_bytes()
+start = frame.index(chunk)
+long.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
