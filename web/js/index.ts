@@ -137,8 +137,6 @@ export class B2ndArray {
     private constructor(
         private readonly fetcher: Fetcher,
         private readonly array: KnownArray,
-        /** The attributes, which are the vlmetalayers of the frame. README.md describes their values. */
-        readonly attributes: Readonly<Record<string, unknown>>,
     ) {
         const info = JSON.parse(array.info());
         ({ shape: this.shape, chunks: this.chunks, blocks: this.blocks, dtype: this.dtype } = info);
@@ -149,8 +147,12 @@ export class B2ndArray {
     /** @internal */
     static async open(fetcher: Fetcher, key: string | undefined, { signal }: ReadOptions): Promise<B2ndArray> {
         const array = await fetcher.ask(() => fetcher.file.array(key), signal);
-        const attributes = await fetcher.ask(() => array.attributes(), signal);
-        return new B2ndArray(fetcher, array, attributes);
+        return new B2ndArray(fetcher, array);
+    }
+
+    /** The attributes, which are the vlmetalayers of the frame. README.md describes their values. */
+    attributes({ signal }: ReadOptions = {}): Promise<Record<string, unknown>> {
+        return this.fetcher.ask(() => this.array.attributes(), signal);
     }
 
     /** The dimensions that a dtype of subarrays adds to each slice, as in NumPy. */
@@ -197,6 +199,7 @@ function bounds(subscripts: readonly Subscript[], shape: readonly number[]) {
     const [starts, stops, steps] = [0, 0, 0].map(() => new BigUint64Array(shape.length)) as [BigUint64Array, BigUint64Array, BigUint64Array];
     let count = 1;
     shape.forEach((length, dimension) => {
+        if (!Number.isSafeInteger(length)) throw new B2ndError("unsupported", `shape[${dimension}] is ${length}, but slices can have at most 2^53 - 1 items along a dimension, the limit of JavaScript's numbers`);
         const subscript = subscripts[dimension] ?? null;
         const from = (index: number) => (index < 0 ? index + length : index);
         const within = (index: number) => Math.min(Math.max(from(index), 0), length);
@@ -204,7 +207,7 @@ function bounds(subscripts: readonly Subscript[], shape: readonly number[]) {
         if (typeof subscript === "number") {
             [start, stop] = [from(subscript), from(subscript) + 1];
             if (!(start >= 0 && start < length)) throw new B2ndError("invalid-input", `index ${subscript} is out of bounds: shape[${dimension}] is ${length}`);
-        } else if (subscript) {
+        } else if (subscript !== null) {
             [start, step] = [within(subscript[0]), subscript[2] ?? 1];
             stop = Math.max(start, within(subscript[1]));
         }
@@ -239,7 +242,7 @@ export class B2ndStore {
     }
 }
 
-/** Opens an array. Only its header and its attributes are read. */
+/** Opens an array. Only its header is read. */
 export async function open(file: Openable, options: ReadOptions = {}): Promise<B2ndArray> {
     return B2ndArray.open(await Fetcher.open(file, options), undefined, options);
 }

@@ -1,8 +1,8 @@
 // The view of one array: its metadata, and a picture, line or table of a part of it.
 import { DimensionMapper } from "@h5web/lib";
-import { useEffect, useMemo, useState } from "react";
-import { type B2ndArray, type Items } from "../js/index.js";
-import { Boundary, bytes, Failure, Fields } from "./parts.js";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { type B2ndArray, type Items, type ReadOptions } from "../js/index.js";
+import { Attributes, Boundary, bytes, Failure, Fields } from "./parts.js";
 import { Picture } from "./picture.js";
 import { CHEAP, isDrawable, isImage, planeOf, readItems, wholeRange, type Mapping, type Plane, type Range } from "./plane.js";
 import { Table } from "./table.js";
@@ -32,6 +32,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
     }
     views.push("table");
     const [view, setView] = useState(views[0]!);
+    const readAttributes = useCallback((options: ReadOptions) => array.attributes(options), [array]);
     const metadata = {
         shape: array.shape,
         dtype: array.dtype,
@@ -44,7 +45,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
         <section className="array">
             <h2>{name}</h2>
             <Fields title="Metadata" fields={metadata} />
-            <Fields title="Attributes" fields={array.attributes} />
+            <Attributes read={readAttributes} />
             <div role="tablist">
                 {views.map((each) => (
                     <button key={each} role="tab" aria-selected={each === view} onClick={() => setView(each)}>
@@ -110,7 +111,7 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
             </p>
             {error ? <Failure error={error} name="This part cannot be shown" again={() => setRanges({ ...ranges })} /> : null}
             {drawn && !error && (
-                <Boundary instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
+                <Boundary of={drawn} instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
                     <Picture array={array} {...drawn} choose={choose} />
                 </Boundary>
             )}

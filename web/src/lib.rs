@@ -77,12 +77,15 @@ impl KnownFile {
         self.known.clear();
     }
 
-    /// The keys of a store as JSON; `null` if the file is not a store.
+    /// The keys of a store in alphabetical order as JSON; `null` if the file is not a store.
     pub fn keys(&mut self) -> Result<String, String> {
-        let keys = match self.store()? {
+        let mut keys = match self.store()? {
             Some(store) => Some(store.members().to_vec()),
             None => self.embedded()?.map(|frames| frames.keys()),
         };
+        if let Some(keys) = &mut keys {
+            keys.sort_unstable();
+        }
         Ok(json!(keys).to_string())
     }
 
@@ -219,6 +222,9 @@ impl KnownArray {
 
     /// Starts to read a slice. The arguments have a number for each dimension.
     pub fn slice(&self, starts: &[u64], stops: &[u64], steps: Vec<u64>) -> Result<Reading, String> {
+        if let Some(dtype) = &self.dtype {
+            dtype::check_values(dtype).map_err(|error| failure("unsupported", None, &error.to_string()))?;
+        }
         let ranges: Vec<_> = starts.iter().zip(stops).map(|(&start, &stop)| start..stop).collect();
         let slice = self.array.slice(&ranges).steps(&steps);
         let pieces = slice.pieces().map_err(|error| thrown(&error))?;

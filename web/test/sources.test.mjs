@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { openAsBlob } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { appendFile, copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { init, open, openStore } from "../dist/index.js";
 
@@ -31,17 +33,28 @@ async function long() {
 before(async () => {
     server = createServer(async (request, response) => {
         const { pathname, searchParams } = new URL(request.url, "http://server");
+        const is = (what) => searchParams.has(what);
         requests.push(request.headers.range);
         const file = await (pathname === "/long.b2nd" ? long() : blob(pathname.slice(1))).catch(() => undefined);
         if (!file) return response.writeHead(404).end();
-        if (searchParams.has("whole")) return response.writeHead(200).end(Buffer.from(await file.arrayBuffer()));
-        if (request.method === "HEAD") return response.writeHead(200, { "Content-Length": file.size }).end();
+        if (is("whole")) return response.writeHead(200).end(Buffer.from(await file.arrayBuffer()));
+        if (request.method === "HEAD") {
+            // A server that compresses without being asked not to.
+            const isPlain = request.headers["accept-encoding"] === "identity";
+            return response.writeHead(200, { "Content-Length": isPlain ? file.size : 20 }).end();
+        }
         const [, first, last] = request.headers.range.match(/^bytes=(\d+)-(\d+)$/).map(Number);
         await hold([first, last + 1]);
         const bytes = Buffer.from(await file.slice(first, last + 1).arrayBuffer());
         const end = first + bytes.length - 1;
-        const headers = searchParams.has("hidden") ? {} : { "Content-Range": `bytes ${first}-${end}/${file.size}` };
-        response.writeHead(206, headers).end(searchParams.has("short") ? bytes.subarray(1) : bytes);
+        const shift = is("shifted") && first > 0 ? 1 : 0;
+        const size = is("endless") ? "Infinity" : is("half") ? "1.5" : file.size;
+        const headers = is("hidden") ? {} : { "Content-Range": `bytes ${first - shift}-${end - shift}/${size}` };
+        if (is("broken") && first > 0) {
+            response.writeHead(206, { ...headers, "Content-Length": bytes.length }).write(bytes.subarray(1));
+            return setTimeout(() => response.destroy(), 50);
+        }
+        response.writeHead(206, headers).end(is("short") && first > 0 ? bytes.subarray(1) : bytes);
     }).listen(0, "127.0.0.1");
     // A slow test must not find its connection closed.
     server.keepAliveTimeout = 0;
@@ -61,8 +74,10 @@ test("open reads an array by URL with one request, and a slice by ranges", async
     const items = await array.slice([[2, 4]]);
     const expected = await readFile(new URL("geometry/d3_f4_awkward.items", data));
     assert.deepEqual(Buffer.from(items.buffer), expected.subarray(2 * 168, 4 * 168));
-    const hidden = await open(`${base}/geometry/d3_f4_awkward.b2nd?hidden`);
-    assert.deepEqual(hidden.shape, [5, 7, 6]);
+    for (const server of ["hidden", "endless", "half"]) {
+        const array = await open(`${base}/geometry/d3_f4_awkward.b2nd?${server}`);
+        assert.deepEqual(await array.slice([[2, 4]]), items, server);
+    }
 });
 
 test("slice needs no more memory for a longer slice", async () => {
@@ -133,7 +148,9 @@ test("open explains what it cannot read", async () => {
         [await blob("peers/lazy_expression.b2nd"), "unsupported", /LazyExpr/],
         [`${base}/none.b2nd`, "io", / answered 404 /],
         [`${base}/int32_3x5.b2nd?whole`, "io", /whole files only: it must accept the header Range/],
-        ["http://127.0.0.1:9/a.b2nd", "io", /cannot reach 127.0.0.1:9/],
+        ["http://127.0.0.1:9/a.b2nd", "io", /cannot reach 127.0.0.1:9: bad port/],
+        ["file:///none.b2nd", "io", /cannot reach file:\/\/\/none.b2nd: ./],
+        ["none.b2nd", "invalid-input", /none.b2nd is not a URL; .* openAsBlob/],
     ]) {
         await assert.rejects(open(file), (error) => {
             assert.equal(error.name, "B2ndError");
@@ -143,4 +160,25 @@ test("open explains what it cannot read", async () => {
         });
     }
     await assert.rejects(open(`${base}/int32_3x5.b2nd`, { signal: AbortSignal.abort() }), { name: "AbortError" });
+});
+
+test("slice explains what a server or a file does wrong", async () => {
+    for (const [server, message] of [
+        ["short", /sent \d+ bytes for the range/],
+        ["shifted", /sent the bytes from \d+ on, but those from \d+ on were asked for/],
+        ["broken", /broke off the bytes \d+ to \d+: ./],
+    ]) {
+        const array = await open(`${base}/long.b2nd?${server}`);
+        await assert.rejects(array.slice([3, [0, 9]]), { name: "B2ndError", code: "io", message }, server);
+    }
+    const folder = await mkdtemp(join(tmpdir(), "b2nd-"));
+    try {
+        const path = join(folder, "changing.b2nd");
+        await copyFile(new URL("./data/wave.b2nd", import.meta.url), path);
+        const array = await open(await openAsBlob(path));
+        await appendFile(path, "more");
+        await assert.rejects(array.slice([0]), { name: "B2ndError", code: "changing", message: /changed since it was opened/ });
+    } finally {
+        await rm(folder, { recursive: true });
+    }
 });

@@ -52,3 +52,16 @@ for number in range(1, CHUNKS):
 frame = long.read_bytes()
 start = frame.index(chunk)
 long.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
+
+# Items with values that are rare: booleans that are not 0 or 1, float128 in big-endian, and structs with a lot of empty
+# lists, with datetimes and -0.0, and with 30 fields, which have 1023 KiB.
+blosc2.asarray(np.array([2, 1, 0], "u1").view("?"), urlpath=str(here / "bool.b2nd"), mode="w")
+blosc2.asarray(np.arange(3).astype(">f16"), urlpath=str(here / "float128.b2nd"), mode="w")
+zeros("lists.b2nd", (3,), np.dtype([("x", "i4"), ("a", "i4", (200_000_000, 0))]))
+times = np.array([("2020-01-01", "12020-01-01", -0.0), ("1969-12-31T23:59:59", "-0005-01-01", 0.1)], [("s", "M8[s]"), ("d", "M8[D]"), ("v", "f4")])
+blosc2.asarray(times, urlpath=str(here / "times.b2nd"), mode="w")
+zeros("fields.b2nd", (8733,), [(f"f{number}", "i4") for number in range(30)])
+
+# A dimension beyond the numbers of JavaScript, and blocks of 512 MiB.
+zeros("long_dimension.b2nd", (2**54, 0), "u1", chunks=(1000, 1), blocks=(10, 1))
+zeros("large_blocks.b2nd", (1000, 1 << 29), "u1", chunks=(1, 1 << 29), blocks=(1, 1 << 29))
