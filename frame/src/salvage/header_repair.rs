@@ -319,7 +319,8 @@ impl Values {
         bytes
     }
 
-    /// Why nothing can be saved from a file of `len` bytes that ends within its header, which begins with `prefix`.
+    /// The error if a file of `len` bytes ends within its header, so that nothing can be saved. `prefix` is the start
+    /// of the file.
     fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
         let stated = self.length(HeaderField::HeaderLen);
         // A header is not longer than its frame, so a greater length is damaged, and the file may have chunks.
@@ -521,8 +522,8 @@ impl DamagedHeader {
         Ok(lens)
     }
 
-    /// The frame type, if it was wrong, and the faults of the header that are neither a wrong size nor a part that is in
-    /// `restored` already. The new header has none of these faults.
+    /// The faults of the old header that the new header corrects: a wrong frame type and all others, except wrong sizes
+    /// and parts that are already in `restored`.
     pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
         let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
         let frame_type = frame_type.map(|found| {
@@ -618,8 +619,8 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     Ok(dtype)
 }
 
-/// Refuses a given dtype with another item size than the first of the `sizes`, which agrees best with the header. Such a
-/// dtype is wrong, and would turn all items into garbage.
+/// Refuses a given dtype if its item size is not the type size in the first of `sizes`, which agrees best with the
+/// header. Such a dtype is wrong, and would turn all items into garbage.
 fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
     let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {
         return Ok(());
@@ -717,7 +718,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            // The first of the contents is that which the index and the stored length lead to.
+            // The index and the stored length lead to the first of the contents. If it differs from `array`, the
+            // markers were restored.
             if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }

@@ -37,14 +37,14 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may be the chunk of a
-    /// damaged entry with a special value.
+    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may hold a chunk
+    /// whose entry in the chunk index is damaged and now has a special value.
     pub(super) unowned: Option<Range<u64>>,
     /// The finding for bytes or chunk files that no entry of the chunk index refers to.
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places that are inferred only if the order of the file is assumed, which it is not.
+    /// The places that could be inferred if the caller had assumed the order of the file.
     without_order: Option<InferredPlaces>,
     /// Why the place of each stored chunk may be wrong.
     place_doubt: Option<String>,

@@ -49,7 +49,8 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about a compressed chunk at the end of its file, if a page of zeros covers its end.
+/// The doubt about the last compressed chunk of a frame or chunk file if it ends with zeros, from the start of a page
+/// on.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 

@@ -66,8 +66,8 @@ struct IndexPlace {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is false, no entry needs to lead to a chunk header with the right sizes.
-/// Instead, each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. With `needs_header`, an entry must lead to a chunk header with the right sizes. Without it,
+/// each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,

@@ -544,7 +544,8 @@ const ZEROS: i64 = 0x81 << 56;
 /// Entries that lead nowhere: beyond the chunks, and a special value with other bits.
 const NOWHERE: [i64; 3] = [1 << 40, i64::MIN | 0x7f << 56, i64::MIN];
 
-const ONLY_ONE: &str = "its entry in the chunk index is wrong, so it was taken to be the only chunk in the file without an entry";
+const ONLY_ONE: &str =
+    "its entry in the chunk index is wrong, so the only chunk in the file without an entry was used";
 const IN_ORDER: &str = "its entry in the chunk index is wrong or occurs twice, so its place follows from the assumed \
                         order of the chunks";
 /// The end of the reason for a lost chunk that `assume_order` would save.
