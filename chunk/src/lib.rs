@@ -160,4 +160,5 @@ pub mod internals {
         HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, restore_codec,
         set_filter, stored_header, typesize_byte,
     };
+    pub use crate::lost_page::{PAGE_LEN, zero_run};
 }

@@ -267,11 +267,20 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
 
 /// The generation whose fixed bytes agree best with a damaged header. In a tie, this is the present generation.
 fn generation(prefix: &[u8]) -> Generation {
-    let right = |&generation: &Generation| {
-        fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
-    };
+    let right =
+        |&generation: &Generation| fixed(generation).count() - wrong_bytes(prefix, generation).count();
     // In a tie, `max_by_key` returns the last generation of `ALL`, which is the present generation.
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
+}
+
+/// The wrong ones of the [`fixed`] bytes.
+fn wrong_bytes(bytes: &[u8], generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
+    fixed(generation).filter(|&(at, byte, _)| bytes.get(at) != Some(&byte))
+}
+
+/// Whether at most half of the [`fixed`] bytes are wrong.
+fn is_header(bytes: &[u8], generation: Generation) -> bool {
+    wrong_bytes(bytes, generation).count() * 2 <= fixed(generation).count()
 }
 
 impl Values {
@@ -279,12 +288,11 @@ impl Values {
     fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
         let mut bytes = prefix.to_vec();
         bytes.resize(Generation::Present.head_len(), 0);
-        let fixed = || fixed(Generation::Present);
-        let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
-        if wrong.len() * 2 > fixed().count() {
+        if !is_header(&bytes, Generation::Present) {
             restored.push(Restored::Header);
             return Self { bytes: Vec::new(), is_lost: true };
         }
+        let wrong: Vec<_> = wrong_bytes(&bytes, Generation::Present).collect();
         for (at, byte, what) in wrong {
             if let Some(slot) = bytes.get_mut(at) {
                 restored.push(Restored::Byte { part: what, offset: at, bytes: [*slot, byte] });
@@ -423,6 +431,13 @@ pub(super) struct DamagedHeader {
 }
 
 impl DamagedHeader {
+    /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole file.
+    /// A negative length is converted as readers show it.
+    // The bytes of a commit that was killed follow the frame. What its record lists is still in use.
+    pub(super) fn frame_len(&self, len: u64) -> u64 {
+        if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
+    }
+
     /// Reads the header at the start of a file. The `given` entries replace those in the array's metalayer.
     pub(super) fn read<R: ReadAt>(
         file: &mut DamagedFile<'_, R>,
@@ -430,7 +445,8 @@ impl DamagedHeader {
         notes: &mut Notes,
     ) -> Result<Self, Error> {
         let mut prefix = file.read(0, SEARCHED_LEN)?;
-        if generation(&prefix) != Generation::Present {
+        let generation = generation(&prefix);
+        if generation != Generation::Present && is_header(&prefix, generation) {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let is_missing = prefix.is_empty() && file.directory().is_some();

@@ -24,6 +24,13 @@ pub(super) struct InferredPlaces {
     pub(super) all: Vec<u64>,
 }
 
+impl InferredPlaces {
+    /// Whether the place of a chunk was inferred.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.offsets.contains_key(&number)
+    }
+}
+
 /// The method by which places were inferred.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {

@@ -38,11 +38,13 @@ pub struct SalvageReport {
     /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk in the file
     ///   without an entry, or the order of the file was [assumed](crate::Salvage::assume_order). If two entries lead to
     ///   the same chunk, either can be wrong, so both are reported.
+    /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
+    ///   not have exactly the chunks of the array. All stored chunks are unverified then.
     /// - The header is lost, and several lengths of it fit the chunk index. With another length, the entries lead to other
     ///   chunks.
     /// - The chunk is special, but nothing shows that certain bytes of the file belong to another chunk. These bytes may
     ///   be the data of this chunk, if its entry in the chunk index is damaged.
-    /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
+    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
     ///   ([`LostPage`](crate::FindingCode::LostPage)).
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,

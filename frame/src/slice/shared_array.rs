@@ -171,6 +171,18 @@ impl SharedArray {
         }
     }
 
+    /// The block shape; `None` if the array has no grid of chunks. An array without blocks has one block in each chunk.
+    pub(crate) fn blockshape(&self) -> Option<&[i32]> {
+        let meta = self.meta()?;
+        let blocks = self.geometry.blockshape();
+        let is_stored = meta
+            .blockshape()
+            .iter()
+            .zip(blocks.iter())
+            .all(|(&stored, &items)| i64::from(stored).try_into() == Ok(items));
+        Some(if is_stored { meta.blockshape() } else { meta.chunkshape() })
+    }
+
     /// The dtype as text; `None` if the layout of the metalayer has none.
     pub(crate) fn dtype_text(&self) -> Option<&str> {
         match &self.layout {
