@@ -1,6 +1,7 @@
 // Arrays of Blosc2 (`.b2nd`) in browsers, workers and Node, read by ranges.
 import { itemsOf, unfolded, widened, type Items, type Layout } from "./items.js";
 import { B2ndError, openSource, type Openable, type Source } from "./source.js";
+import { Turns } from "./turns.js";
 import initWasm, { KnownFile, type KnownArray } from "./wasm/b2nd.js";
 
 export { B2ndError, type Openable } from "./source.js";
@@ -40,12 +41,25 @@ export interface SliceOptions extends ReadOptions {
 /** A dimension of a slice: `null` for all of it, an index, or `[start, stop]` or `[start, stop, step]`. */
 export type Subscript = null | number | readonly [start: number, stop: number, step?: number];
 
-/** The bytes of one file that are needed now. */
+/** Bytes of a file, and their offset. */
+type Fetched = [start: number, bytes: Uint8Array];
+
+/** The most bytes that are kept for later calls: opening a file reads its header more than once. */
+const KEPT = 1 << 18;
+
+/** The most requests for one file at the same time, and the most of its slices. */
+const [REQUESTS, SLICES] = [16, 16];
+
+/** A file, with a few parts of it that have been fetched. Calls into Rust get missing parts through `ask`. */
 class Fetcher {
     readonly file: KnownFile;
+    readonly slices = new Turns(SLICES);
+    private readonly requests = new Turns(REQUESTS);
+    private kept: readonly Fetched[];
+
     private constructor(private readonly source: Source) {
         this.file = new KnownFile(BigInt(source.size), source.name);
-        this.file.insert(0n, source.first);
+        this.kept = [[0, source.first]];
     }
 
     static async open(file: Openable, options: ReadOptions): Promise<Fetcher> {
@@ -53,24 +67,45 @@ class Fetcher {
         return new Fetcher(source);
     }
 
-    /** Repeats a call until it lacks no more bytes, and fetches the missing bytes before each repetition. */
+    /**
+     * Repeats a call until it lacks no more bytes, and fetches the missing bytes before each repetition. WebAssembly has
+     * the bytes only during the call, so they use none of its memory later, and calls that overlap cannot drop them.
+     */
     async ask<T>(call: () => T, signal?: AbortSignal): Promise<T> {
+        const fetched = [...this.kept];
         for (;;) {
             signal?.throwIfAborted();
-            const error = attempt(call);
-            if ("done" in error) return error.done;
+            const outcome = this.attempt(call, fetched);
+            if ("done" in outcome) {
+                if (fetched.reduce((sum, [, bytes]) => sum + bytes.length, 0) <= KEPT) this.kept = fetched;
+                return outcome.done;
+            }
             const read = async ([start, end]: [number, number]) => {
-                this.file.insert(BigInt(start), await this.source.read(start, end, signal));
+                fetched.push([start, await this.requests.take(() => this.source.read(start, end, signal), signal)]);
             };
-            await Promise.all(merged(error.ranges).map(read));
+            await Promise.all(merged(outcome.ranges).map(read));
+        }
+    }
+
+    /** The result of a call that knows only these bytes, or the byte ranges that it lacks. */
+    private attempt<T>(call: () => T, fetched: readonly Fetched[]): { done: T } | { ranges: [number, number][] } {
+        for (const [start, bytes] of fetched) this.file.insert(BigInt(start), bytes);
+        try {
+            return { done: call() };
+        } catch (thrown) {
+            if (typeof thrown !== "string") throw thrown;
+            const error = JSON.parse(thrown);
+            if (error.ranges) return error;
+            throw new B2ndError(error.code, error.message, error.offset);
+        } finally {
+            this.file.clear();
         }
     }
 }
 
-/** The longest gap between two ranges that are requested together, and the longest such request, in bytes. */
 const [GAP, LONGEST] = [1 << 16, 1 << 22];
 
-/** Merges ranges that are near each other. */
+/** Ranges with a gap of at most `GAP` bytes become one request, of at most `LONGEST` bytes. */
 function merged(ranges: [number, number][]): [number, number][] {
     const result: [number, number][] = [];
     for (const [start, end] of ranges.sort(([one], [other]) => one - other)) {
@@ -79,18 +114,6 @@ function merged(ranges: [number, number][]): [number, number][] {
         else result.push([start, end]);
     }
     return result;
-}
-
-/** The result of a call, or the byte ranges that the call lacks. */
-function attempt<T>(call: () => T): { done: T } | { ranges: [number, number][] } {
-    try {
-        return { done: call() };
-    } catch (thrown) {
-        if (typeof thrown !== "string") throw thrown;
-        const error = JSON.parse(thrown);
-        if (error.ranges) return error;
-        throw new B2ndError(error.code, error.message, error.offset);
-    }
 }
 
 /** An open array. */
@@ -108,56 +131,55 @@ export class B2ndArray {
     readonly filters: readonly string[];
     /** The compressed size in bytes, as the frame records it. */
     readonly cbytes: number;
-    readonly #items: Layout;
-    readonly #itemSize: number;
+    /** The layout of an item. */
+    readonly layout: Layout;
 
     private constructor(
         private readonly fetcher: Fetcher,
         private readonly array: KnownArray,
-        /** The attributes, which are the vlmetalayers of the frame. README.md describes their values. */
-        readonly attributes: Readonly<Record<string, unknown>>,
     ) {
         const info = JSON.parse(array.info());
         ({ shape: this.shape, chunks: this.chunks, blocks: this.blocks, dtype: this.dtype } = info);
         ({ codec: this.codec, level: this.level, filters: this.filters, cbytes: this.cbytes } = info);
-        [this.#items, this.#itemSize] = [info.items, info.itemSize];
+        this.layout = info.layout;
     }
 
     /** @internal */
     static async open(fetcher: Fetcher, key: string | undefined, { signal }: ReadOptions): Promise<B2ndArray> {
         const array = await fetcher.ask(() => fetcher.file.array(key), signal);
-        const attributes = await fetcher.ask(() => array.attributes(), signal);
-        return new B2ndArray(fetcher, array, attributes);
+        return new B2ndArray(fetcher, array);
     }
 
-    /** The layout of an item. */
-    get items(): Layout {
-        return this.#items;
+    /** The attributes, which are the vlmetalayers of the frame. README.md describes their values. */
+    attributes({ signal }: ReadOptions = {}): Promise<Record<string, unknown>> {
+        return this.fetcher.ask(() => this.array.attributes(), signal);
     }
 
     /** The dimensions that a dtype of subarrays adds to each slice, as in NumPy. */
     get itemShape(): readonly number[] {
-        return unfolded(this.#items).shape;
+        return unfolded(this.layout).shape;
     }
 
     /** Reads the items of a slice in C order. Dimensions without a subscript are whole. */
     async slice(subscripts: readonly Subscript[] = [], { signal, onProgress }: SliceOptions = {}): Promise<Items> {
         const { starts, stops, steps, count } = bounds(subscripts, this.shape);
-        const total = widened(this.#items, count * this.#itemSize);
+        const total = widened(this.layout, count * this.layout.size);
         const { fetcher, array } = this;
-        const reading = await fetcher.ask(() => array.slice(starts, stops, steps), signal);
-        try {
-            const bytes = zeros(total);
-            let done = 0;
-            for (let piece; (piece = await fetcher.ask(() => reading.next_piece(), signal)); done += piece.length) {
-                bytes.set(piece, done);
-                fetcher.file.clear();
-                onProgress?.(done + piece.length, total);
+        const read = async () => {
+            const reading = await fetcher.ask(() => array.slice(starts, stops, steps), signal);
+            try {
+                const bytes = zeros(total);
+                let done = 0;
+                for (let items; (items = await fetcher.ask(() => reading.next_wave(), signal)); done += items.length) {
+                    bytes.set(items, done);
+                    if (items.length) onProgress?.(done + items.length, total);
+                }
+                return itemsOf(this.layout, bytes);
+            } finally {
+                reading.free();
             }
-            return itemsOf(this.#items, bytes);
-        } finally {
-            reading.free();
-        }
+        };
+        return fetcher.slices.take(read, signal);
     }
 }
 
@@ -177,6 +199,7 @@ function bounds(subscripts: readonly Subscript[], shape: readonly number[]) {
     const [starts, stops, steps] = [0, 0, 0].map(() => new BigUint64Array(shape.length)) as [BigUint64Array, BigUint64Array, BigUint64Array];
     let count = 1;
     shape.forEach((length, dimension) => {
+        if (!Number.isSafeInteger(length)) throw new B2ndError("unsupported", `shape[${dimension}] is ${length}, but slices can have at most 2^53 - 1 items along a dimension, the limit of JavaScript's numbers`);
         const subscript = subscripts[dimension] ?? null;
         const from = (index: number) => (index < 0 ? index + length : index);
         const within = (index: number) => Math.min(Math.max(from(index), 0), length);
@@ -184,7 +207,7 @@ function bounds(subscripts: readonly Subscript[], shape: readonly number[]) {
         if (typeof subscript === "number") {
             [start, stop] = [from(subscript), from(subscript) + 1];
             if (!(start >= 0 && start < length)) throw new B2ndError("invalid-input", `index ${subscript} is out of bounds: shape[${dimension}] is ${length}`);
-        } else if (subscript) {
+        } else if (subscript !== null) {
             [start, step] = [within(subscript[0]), subscript[2] ?? 1];
             stop = Math.max(start, within(subscript[1]));
         }
@@ -219,7 +242,7 @@ export class B2ndStore {
     }
 }
 
-/** Opens an array. Only its header and its attributes are read. */
+/** Opens an array. Only its header is read. */
 export async function open(file: Openable, options: ReadOptions = {}): Promise<B2ndArray> {
     return B2ndArray.open(await Fetcher.open(file, options), undefined, options);
 }

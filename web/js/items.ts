@@ -10,12 +10,14 @@ export type Value = boolean | number | bigint | string | Uint8Array | Value[] | 
 
 /** The layout of an item, as Rust describes it. */
 export type Layout =
-    | { kind: "bool" | "int" | "uint" | "float" | "complex" | "datetime" | "timedelta" | "bytes" | "str"; size: number; bigEndian: boolean }
+    | { kind: "bool" | "int" | "uint" | "float" | "complex" | "bytes" | "str"; size: number; bigEndian: boolean }
+    // An item counts steps of `count` units; the unit is NumPy's symbol.
+    | { kind: "datetime" | "timedelta"; size: number; bigEndian: boolean; unit: string; count: number }
     | { kind: "void"; size: number }
     | { kind: "struct"; size: number; fields: { name: string; offset: number; items: Layout }[] }
     | { kind: "subarray"; size: number; shape: number[]; base: Layout };
 
-/** The layout of the numbers of a subarray, and the dimensions that it adds. */
+/** Removes all levels of subarrays: the layout of the innermost item, and the dimensions of all levels. */
 export function unfolded(layout: Layout): { layout: Layout; shape: number[] } {
     if (layout.kind !== "subarray") return { layout, shape: [] };
     const base = unfolded(layout.base);
@@ -30,7 +32,7 @@ const ARRAYS = {
     complex16: Float64Array,
 };
 
-/** The number of bytes of an item in the bytes from Rust. `size` is its number of bytes in the file. */
+/** The size in bytes after Rust has turned float16 into float32. `size` is the size as stored. */
 export function widened(layout: Layout, size: number): number {
     const base = unfolded(layout).layout;
     return base.kind === "float" && base.size === 2 ? size * 2 : size;
@@ -48,17 +50,17 @@ export function itemsOf(layout: Layout, bytes: Uint8Array): Items {
 
 /** One item as it is stored. */
 function value(layout: Layout, view: DataView, at: number): Value {
-    const bytes = () => new Uint8Array(view.buffer, view.byteOffset + at, layout.size).slice();
+    const bytes = () => new Uint8Array(view.buffer, view.byteOffset + at, layout.size);
     switch (layout.kind) {
         case "struct":
             return Object.fromEntries(layout.fields.map(({ name, offset, items }) => [name, value(items, view, at + offset)]));
         case "subarray":
             return list(layout.shape, layout.base, view, at);
         case "void":
-            return bytes();
+            return bytes().slice();
         case "bytes":
             // A character for each byte, because the encoding is not known.
-            return String.fromCharCode(...bytes()).replace(/\0+$/, "");
+            return text(bytes());
     }
     const little = !layout.bigEndian;
     switch (`${layout.kind}${layout.size}`) {
@@ -78,9 +80,16 @@ function value(layout: Layout, view: DataView, at: number): Value {
         case "int8": case "datetime8": case "timedelta8": return view.getBigInt64(at, little);
     }
     // A code point that Unicode does not have becomes the replacement character.
-    const codes = Array.from({ length: layout.size / 4 }, (_, number) => view.getUint32(at + 4 * number, little));
-    const isCharacter = (code: number) => code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    return codes.map((code) => String.fromCodePoint(isCharacter(code) ? code : 0xfffd)).join("").replace(/\0+$/, "");
+    const codes = Uint32Array.from({ length: layout.size / 4 }, (_, number) => view.getUint32(at + 4 * number, little));
+    return text(codes.map((code) => (code <= 0x10ffff && (code < 0xd800 || code > 0xdfff) ? code : 0xfffd)));
+}
+
+/** The text of these code points, without the NULs that pad it. */
+function text(codes: Uint8Array | Uint32Array): string {
+    // Not `replace(/\0+$/, "")`, which takes quadratic time.
+    let end = codes.length;
+    while (end > 0 && codes[end - 1] === 0) end--;
+    return Array.from(codes.subarray(0, end), (code) => String.fromCodePoint(code)).join("");
 }
 
 function list([length, ...rest]: number[], base: Layout, view: DataView, at: number): Value {

@@ -10,8 +10,9 @@ export class B2ndError extends Error {
         readonly code: string,
         message: string,
         readonly offset: number | null = null,
+        options?: ErrorOptions,
     ) {
-        super(offset === null ? message : `byte ${offset} of the frame: ${message}`);
+        super(offset === null ? message : `byte ${offset} of the frame: ${message}`, options);
     }
 }
 
@@ -27,45 +28,70 @@ export interface Source {
 }
 
 export async function openSource(file: Openable, signal?: AbortSignal): Promise<Source> {
-    if (typeof file === "string" || file instanceof URL) return openUrl(new URL(file, globalThis.location?.href), signal);
+    if (typeof file === "string" || file instanceof URL) return openUrl(urlOf(file), signal);
     const blob = file instanceof Blob ? file : new Blob([file as BlobPart]);
-    const read = async (start: number, end: number) => new Uint8Array(await blob.slice(start, end).arrayBuffer());
+    const read = async (start: number, end: number) => {
+        try {
+            return new Uint8Array(await blob.slice(start, end).arrayBuffer());
+        } catch (cause) {
+            throw new B2ndError("changing", "the file has changed since it was opened, or can no longer be read: open it again", null, { cause });
+        }
+    };
     return { name: "name" in blob ? String(blob.name) : "", size: blob.size, first: await read(0, FIRST), read };
 }
 
+function urlOf(address: string | URL): URL {
+    try {
+        return new URL(address, globalThis.location?.href);
+    } catch (cause) {
+        throw new B2ndError("invalid-input", `${address} is not a URL; a file is opened as a Blob, in Node with openAsBlob of node:fs`, null, { cause });
+    }
+}
+
 async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
-    const request = async (init: RequestInit): Promise<Response> => {
-        let response;
+    const host = url.host || url.href;
+    /** The result of a step of a request. An error that is not of the caller's signal has the code `io`. */
+    const attempt = async <T>(step: Promise<T>, failure: string, signal?: AbortSignal): Promise<T> => {
         try {
-            // The cache of a browser can mix ranges of two versions of a file.
-            response = await fetch(url, { ...init, cache: "no-store" });
+            return await step;
         } catch (error) {
-            if (init.signal?.aborted) throw error;
-            const cors = "; a page of another origin also needs the header Access-Control-Allow-Origin of the server";
-            throw new B2ndError("io", `cannot reach ${url.host}${globalThis.location ? cors : ""}`);
+            if (signal?.aborted) throw error;
+            // The message of `fetch` in Node is only "fetch failed".
+            const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+            throw new B2ndError("io", `${failure}: ${cause instanceof Error ? cause.message : String(cause)}`, null, { cause: error });
         }
-        if (!response.ok && response.status !== 416) throw new B2ndError("io", `${url.host} answered ${response.status} ${response.statusText}`);
+    };
+    const request = async (init: RequestInit, signal?: AbortSignal): Promise<Response> => {
+        const cors = globalThis.location ? " (a page of another origin also needs the header Access-Control-Allow-Origin of the server)" : "";
+        // The cache of a browser can mix ranges of two versions of a file.
+        const response = await attempt(fetch(url, { ...init, signal: signal ?? null, cache: "no-store" }), `cannot reach ${host}${cors}`, signal);
+        if (!response.ok && response.status !== 416) throw new B2ndError("io", `${host} answered ${response.status} ${response.statusText}`);
         return response;
     };
     const range = async (start: number, end: number, signal?: AbortSignal) => {
-        const response = await request({ headers: { Range: `bytes=${start}-${end - 1}` }, signal: signal ?? null });
+        const response = await request({ headers: { Range: `bytes=${start}-${end - 1}` } }, signal);
         if (response.status === 416) return { bytes: new Uint8Array(), response };
         if (response.status !== 206) {
             await response.body?.cancel();
-            throw new B2ndError("io", `${url.host} sends whole files only: it must accept the header Range, and answer with status 206`);
+            throw new B2ndError("io", `${host} sends whole files only: it must accept the header Range, and answer with status 206`);
         }
-        return { bytes: new Uint8Array(await response.arrayBuffer()), response };
+        const sent = response.headers.get("Content-Range")?.match(/^bytes (\d+)-/)?.[1];
+        if (sent !== undefined && Number(sent) !== start) throw new B2ndError("io", `${host} sent the bytes from ${sent} on, but those from ${start} on were asked for`);
+        const bytes = await attempt(response.arrayBuffer(), `${host} broke off the bytes ${start} to ${end - 1}`, signal);
+        return { bytes: new Uint8Array(bytes), response };
     };
     const { bytes: first, response } = await range(0, FIRST, signal);
     const version = versionOf(response);
+    const isSize = (size: number) => Number.isSafeInteger(size) && (size > 0 || response.status === 416);
     let size = Number(response.headers.get("Content-Range")?.split("/")[1] ?? NaN);
-    // A page of another origin sees Content-Range only if the server exposes it, but Content-Length always.
-    if (Number.isNaN(size)) size = Number((await request({ method: "HEAD", signal: signal ?? null })).headers.get("Content-Length") ?? NaN);
-    if (Number.isNaN(size)) throw new B2ndError("io", `${url.host} does not tell the size of the file: it must expose the header Content-Range`);
+    // A page of another origin sees Content-Range only if the server exposes it, but Content-Length always. `fetch` adds
+    // `Accept-Encoding: identity` to the header Range, so this is not the length of a compressed body.
+    if (!isSize(size)) size = Number((await request({ method: "HEAD", headers: { Range: "bytes=0-" } }, signal)).headers.get("Content-Length") ?? NaN);
+    if (!isSize(size)) throw new B2ndError("io", `${host} does not tell the size of the file: it must expose the header Content-Range`);
     const read = async (start: number, end: number, signal?: AbortSignal) => {
         const { bytes, response } = await range(start, end, signal);
         if (versionOf(response) !== version) throw new B2ndError("changing", "the file on the server has changed since it was opened: open it again");
-        if (bytes.length !== end - start) throw new B2ndError("io", `${url.host} sent ${bytes.length} bytes for the range ${start}-${end - 1}`);
+        if (bytes.length !== end - start) throw new B2ndError("io", `${host} sent ${bytes.length} bytes for the range ${start}-${end - 1}`);
         return bytes;
     };
     return { name: url.pathname, size, first, read };

@@ -1,8 +1,8 @@
 // The view of one array: its metadata, and a picture, line or table of a part of it.
 import { DimensionMapper } from "@h5web/lib";
-import { useEffect, useMemo, useState } from "react";
-import { type B2ndArray, type Items } from "../js/index.js";
-import { Boundary, bytes, Failure, Fields } from "./parts.js";
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { type B2ndArray, type Items, type ReadOptions } from "../js/index.js";
+import { Attributes, Boundary, bytes, Failure, Fields } from "./parts.js";
 import { Picture } from "./picture.js";
 import { CHEAP, isDrawable, isImage, planeOf, readItems, wholeRange, type Mapping, type Plane, type Range } from "./plane.js";
 import { Table } from "./table.js";
@@ -10,10 +10,10 @@ import { Table } from "./table.js";
 type View = "image" | "picture" | "line" | "table";
 
 /** The first mapping of a view: the last dimensions are the axes, and all others are at their middle index. */
-function mappingOf({ shape, items }: B2ndArray, view: View): Mapping {
+function mappingOf({ shape, layout }: B2ndArray, view: View): Mapping {
     if (view === "image") return [...shape.slice(0, -3).map(middle), "y", "x", null];
     // The fields of a struct are the columns of a table.
-    const axes = Math.min(shape.length, view === "line" || items.kind === "struct" ? 1 : 2);
+    const axes = Math.min(shape.length, view === "line" || layout.kind === "struct" ? 1 : 2);
     const names = axes === 2 ? (["y", "x"] as const) : (["x"] as const);
     return shape.map((length, dimension) => names[dimension - (shape.length - axes)] ?? middle(length));
 }
@@ -25,18 +25,19 @@ function middle(length: number): number {
 export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
     const count = array.shape.reduce((count, length) => count * length, 1);
     const views: View[] = [];
-    if (isDrawable(array.items) && count > 0) {
+    if (isDrawable(array.layout) && count > 0) {
         if (isImage(array)) views.push("image");
         if (array.shape.length > 1) views.push("picture");
         if (array.shape.length > 0) views.push("line");
     }
     views.push("table");
     const [view, setView] = useState(views[0]!);
+    const readAttributes = useCallback((options: ReadOptions) => array.attributes(options), [array]);
     const metadata = {
         shape: array.shape,
         dtype: array.dtype,
         ...(array.chunks && { chunks: array.chunks, blocks: array.blocks }),
-        size: `${bytes(count * array.items.size)}, compressed ${bytes(array.cbytes)}`,
+        size: `${bytes(count * array.layout.size)}, compressed ${bytes(array.cbytes)}`,
         codec: `${array.codec}, level ${array.level}`,
         filters: array.filters.join(", ") || "none",
     };
@@ -44,7 +45,7 @@ export function ArrayView({ name, array }: { name: string; array: B2ndArray }) {
         <section className="array">
             <h2>{name}</h2>
             <Fields title="Metadata" fields={metadata} />
-            <Fields title="Attributes" fields={array.attributes} />
+            <Attributes read={readAttributes} />
             <div role="tablist">
                 {views.map((each) => (
                     <button key={each} role="tab" aria-selected={each === view} onClick={() => setView(each)}>
@@ -110,7 +111,7 @@ function Drawing({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
             </p>
             {error ? <Failure error={error} name="This part cannot be shown" again={() => setRanges({ ...ranges })} /> : null}
             {drawn && !error && (
-                <Boundary instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
+                <Boundary of={drawn} instead={(error) => <Failure error={hasWebGl() ? error : new Error(NO_WEBGL)} name="No picture" />}>
                     <Picture array={array} {...drawn} choose={choose} />
                 </Boundary>
             )}

@@ -4,9 +4,9 @@ import "./page.css";
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { createRoot } from "react-dom/client";
 import wasm from "../js/wasm/b2nd_bg.wasm";
-import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable } from "../js/index.js";
+import { B2ndArray, B2ndError, B2ndStore, init, openAny, type Openable, type ReadOptions } from "../js/index.js";
 import { ArrayView } from "./array.js";
-import { Failure, Fields } from "./parts.js";
+import { Attributes, Boundary, Failure } from "./parts.js";
 
 /** An open file, the error of opening it, or only the name of a file that is being opened. */
 type Opened = { name: string; file: B2ndArray | B2ndStore } | { name: string; error: unknown } | { name: string };
@@ -95,6 +95,9 @@ function StoreView({ name, store }: { name: string; store: B2ndStore }) {
     );
 }
 
+/** The deepest level of the tree. An entry there has the rest of the path as its name. */
+const DEEPEST = 50;
+
 /** The members of a group by name. An array has none. */
 type Group = Map<string, Group>;
 
@@ -102,7 +105,8 @@ function groupOf(keys: readonly string[]): Group {
     const root: Group = new Map();
     for (const key of keys) {
         let group = root;
-        for (const name of key.slice(1).split("/")) {
+        const names = key.slice(1).split("/");
+        for (const name of [...names.slice(0, DEEPEST), ...(names.length > DEEPEST ? [names.slice(DEEPEST).join("/")] : [])]) {
             const member = group.get(name) ?? new Map();
             group.set(name, member);
             group = member;
@@ -145,27 +149,34 @@ function Tree({ name, path, group, selected, select }: TreeProps) {
 }
 
 function Member({ store, path }: { store: B2ndStore; path: string }): ReactNode {
-    const [member, setMember] = useState<{ array?: B2ndArray; attributes?: Record<string, unknown>; error?: unknown }>({});
-    useEffect(() => {
-        const aborter = new AbortController();
-        const options = { signal: aborter.signal };
-        const found = store.keys.includes(path) ? store.array(path, options).then((array) => ({ array })) : store.attributes(path, options).then((attributes) => ({ attributes }));
-        found.catch((error: unknown) => ({ error })).then((member) => aborter.signal.aborted || setMember(member));
-        return () => aborter.abort();
-    }, [store, path]);
-    if (member.error) return <Failure error={member.error} name={path} />;
-    if (member.array) return <ArrayView name={path} array={member.array} />;
-    if (!member.attributes) return <p>Opening {path} …</p>;
+    const readAttributes = useCallback((options: ReadOptions) => store.attributes(path, options), [store, path]);
+    if (store.keys.includes(path)) return <ArrayMember store={store} path={path} />;
     return (
         <section>
             <h2>{path}</h2>
-            <Fields title="Attributes" fields={member.attributes} />
+            <Attributes read={readAttributes} />
         </section>
     );
 }
 
+function ArrayMember({ store, path }: { store: B2ndStore; path: string }): ReactNode {
+    const [member, setMember] = useState<{ array?: B2ndArray; error?: unknown }>({});
+    useEffect(() => {
+        const aborter = new AbortController();
+        const { signal } = aborter;
+        store
+            .array(path, { signal })
+            .then((array) => ({ array }), (error: unknown) => ({ error }))
+            .then((member) => signal.aborted || setMember(member));
+        return () => aborter.abort();
+    }, [store, path]);
+    if (member.error) return <Failure error={member.error} name={path} />;
+    return member.array ? <ArrayView name={path} array={member.array} /> : <p>Opening {path} …</p>;
+}
+
 const root = createRoot(document.getElementById("root")!);
+const failed = (error: Error) => <Failure error={error} name="The page has failed: load it again" />;
 init(wasm).then(
-    () => root.render(<Page />),
+    () => root.render(<Boundary instead={failed}><Page /></Boundary>),
     (error: unknown) => root.render(<Failure error={new B2ndError("unsupported", `this browser cannot run the reader: ${String(error)}`)} name="WebAssembly" />),
 );

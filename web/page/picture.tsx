@@ -28,7 +28,7 @@ export function Picture({ array, mapping, plane, items, choose }: Props) {
     const [sight, setSight] = useState<VisibleDomains | null>(null);
     const { counts, ranges, steps } = plane;
     const aspect = keepsRatio ? "equal" : "auto";
-    // A new part is shown whole: the zoom of the part before does not apply to it.
+    // New ranges reset the zoom.
     const place = JSON.stringify(ranges);
     const data = useMemo(
         () => (isImage ? ndarray(coloursOf(array, mapping, plane, items), [counts.y, counts.x, 3]) : ndarray(numbersOf(array, mapping, plane, items, part === ComplexVisType.Phase), isLine ? [counts.x] : [counts.y, counts.x])),
@@ -49,7 +49,7 @@ export function Picture({ array, mapping, plane, items, choose }: Props) {
                 {isImage ? null : <DomainWidget dataDomain={values} customDomain={custom} scaleType={scale as ScaleType.Linear} onCustomDomainChange={setCustom} />}
                 {isLine || isImage ? null : <ColorMapSelector value={colorMap} onValueChange={setColorMap} invert={invert} onInversionChange={() => setInvert(!invert)} />}
                 {isImage ? null : <ScaleSelector value={scale} onScaleChange={setScale} options={isLine ? AXIS_SCALE_TYPES : COLOR_SCALE_TYPES} />}
-                {array.items.kind === "complex" ? <ComplexVisTypeSelector value={part} onChange={setPart} options={[ComplexVisType.Amplitude, ComplexVisType.Phase]} /> : null}
+                {array.layout.kind === "complex" ? <ComplexVisTypeSelector value={part} onChange={setPart} options={[ComplexVisType.Amplitude, ComplexVisType.Phase]} /> : null}
                 {isLine ? null : <ToggleBtn label="Keep ratio" value={keepsRatio} onToggle={() => setKeepsRatio(!keepsRatio)} />}
             </Toolbar></div>
             {note && <p className="note">{note}</p>}
@@ -76,7 +76,7 @@ function remark(domain: readonly [number, number] | undefined): string | null {
     if (!domain) return "No item can be drawn on this scale: all are NaN, infinite, or not positive on a logarithmic one.";
     const [min, max] = domain;
     const most = Math.max(Math.abs(min), Math.abs(max));
-    if (min === max) return `All items are ${min}.`;
+    if (min === max) return `All finite items that are drawn are ${min}.`;
     return most > 3.4e38 || max - min < most * 1e-6 ? "A picture has 7 digits, too few for these numbers; the table has all." : null;
 }
 

@@ -1,5 +1,7 @@
 // The part of an array that is read. It has one or two dimensions, and is read in steps if it is large.
-import { type B2ndArray, type Items, type Layout, type SliceOptions, type Subscript } from "../js/index.js";
+import { type B2ndArray, B2ndError, type Items, type Layout, type SliceOptions, type Subscript } from "../js/index.js";
+import { unfolded } from "../js/items.js";
+import { bytes } from "./parts.js";
 
 /** For each dimension, as in h5web: an axis, an index, or `null` for the dimension of the colours of an image. */
 export type Mapping = (number | "x" | "y" | null)[];
@@ -26,7 +28,7 @@ export interface Plane extends Part {
 const MOST_IN_PICTURE = 1024;
 const MOST_IN_LINE = 1 << 17;
 
-/** The most bytes that are decompressed without asking the user, and the most that are ever decompressed. */
+/** Limits of decompressed bytes: `CHEAP` without asking, `DEAR` after the user has asked for more. */
 export const CHEAP = 1 << 26;
 const DEAR = 2 ** 32;
 
@@ -41,7 +43,7 @@ export function wholeRange(array: B2ndArray, mapping: Mapping, axis: "x" | "y"):
     return [0, dimension < 0 ? 1 : array.shape[dimension]!];
 }
 
-/** The finest plane of these ranges that costs at most `budget` bytes, but at least some items. */
+/** The plane with the smallest steps that decompresses at most `budget` bytes, but has some 16 items along each axis. */
 export function planeOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range }, budget: number): Plane {
     const isLine = !mapping.includes("y");
     const limit = Math.min(budget, DEAR);
@@ -63,7 +65,7 @@ export function everyItem(ranges: { x: Range; y: Range }): Part {
 
 /** The bytes of the blocks that a plane touches. */
 function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range }, counts: { x: number; y: number }): number {
-    const itemSize = array.items.size;
+    const itemSize = array.layout.size;
     if (!array.blocks) {
         const size = array.shape.reduce((bytes, items) => bytes * items, itemSize);
         return Math.min(size, counts.x * counts.y * USUAL_BLOCK);
@@ -90,13 +92,15 @@ function subscripts(mapping: Mapping, { ranges, steps }: Part): Subscript[] {
 }
 
 /** The items of a part as they are stored. */
-export function readItems(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<Items> {
+export async function readItems(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<Items> {
+    const cost = costOf(array, mapping, part.ranges, part.counts);
+    if (cost > DEAR) throw new B2ndError("too-large", `the blocks of this part have ${bytes(cost)}, but at most ${bytes(DEAR)} are decompressed at once: choose a smaller part, or slice the array with another program`);
     return array.slice(subscripts(mapping, part), options);
 }
 
 /** The numbers of a plane in C order of y and x. A complex number becomes its phase or its magnitude, NaT becomes NaN. */
 export function numbersOf(array: B2ndArray, mapping: Mapping, plane: Plane, items: Items, isPhase: boolean): Float32Array | Float64Array {
-    return transposed(numbers(array.items, items, isPhase), mapping, plane);
+    return transposed(numbers(array.layout, items, isPhase), mapping, plane);
 }
 
 /** The colours of an image in C order of y and x: three numbers for each item. */
@@ -108,20 +112,21 @@ export function coloursOf(array: B2ndArray, mapping: Mapping, plane: Plane, item
 const COLOURS = 3;
 
 /** Whether an array looks like an image: the last dimension has three or four bytes. */
-export function isImage({ items, shape }: B2ndArray): boolean {
-    return items.kind === "uint" && items.size === 1 && shape.length > 2 && [COLOURS, COLOURS + 1].includes(shape.at(-1)!);
+export function isImage({ layout, shape }: B2ndArray): boolean {
+    return layout.kind === "uint" && layout.size === 1 && shape.length > 2 && [COLOURS, COLOURS + 1].includes(shape.at(-1)!);
 }
 
-/** The items of a plane as text, row by row. The fields of a struct are the columns of its row. */
-export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<string[][]> {
+/** The items of a plane as text, row by row. If the items are structs, `columns` is the range of fields to show. */
+export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, columns: Range, options: SliceOptions): Promise<string[][]> {
     const items = await readItems(array, mapping, part, options);
     const { x, y } = part.counts;
-    const layout = array.items;
+    const layout = array.layout;
     if (layout.kind === "struct") {
         // Not `Object.values`, which begins with names such as "10".
-        return (items as Record<string, unknown>[]).map((item) => layout.fields.map((field) => text(field.items, item[field.name])));
+        const fields = layout.fields.slice(...columns);
+        return (items as Record<string, unknown>[]).map((item) => fields.map((field) => text(field.items, item[field.name])));
     }
-    const cell = cellsOf(layout, array.dtype, items);
+    const cell = cellsOf(layout, items);
     // One dimension goes down the page.
     if (!mapping.includes("y")) return Array.from({ length: x }, (_, row) => [cell(row)]);
     const isTransposed = isXFirst(mapping);
@@ -131,7 +136,7 @@ export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, 
 
 /** The names of the columns, if an item is a struct. */
 export function fieldsOf(array: B2ndArray): string[] | null {
-    return array.items.kind === "struct" ? array.items.fields.map(({ name }) => name) : null;
+    return array.layout.kind === "struct" ? array.layout.fields.map(({ name }) => name) : null;
 }
 
 /** Whether items can be drawn. */
@@ -166,22 +171,17 @@ function transposed<T extends Uint8Array | Float32Array | Float64Array>(items: T
 }
 
 /** The text of an item by its number. */
-function cellsOf(layout: Layout, dtype: string | null, items: Items): (number: number) => string {
-    const base = baseOf(layout);
+function cellsOf(layout: Layout, items: Items): (number: number) => string {
+    const base = unfolded(layout).layout;
     const length = layout.size / base.size;
     const all = items as ArrayLike<unknown>;
-    const unit = dtype?.match(/\[(\d*)(\w+)\]/);
     const part = (at: number): string => {
         if (base.kind === "complex") return text(base, [all[at * 2], all[at * 2 + 1]]);
         if (base.kind === "void") return text(base, Uint8Array.from({ length: Math.min(base.size, MOST_PARTS) }, (_, byte) => Number(all[at * base.size + byte])));
-        return base.kind === "datetime" && unit && !unit[1] ? date(all[at] as bigint, unit[2]!) : text(base, all[at]);
+        return text(base, all[at]);
     };
     if (layout.kind !== "subarray") return part;
     return (number) => joined(Array.from({ length: Math.min(length, MOST_PARTS) }, (_, at) => part(number * length + at)), length);
-}
-
-function baseOf(layout: Layout): Layout {
-    return layout.kind === "subarray" ? baseOf(layout.base) : layout;
 }
 
 /** The most numbers of an item that a cell shows, and the most characters. */
@@ -209,6 +209,7 @@ function text(layout: Layout, value: unknown): string {
     }
     if (layout.kind === "bool") return String(Boolean(value));
     if ((layout.kind === "datetime" || layout.kind === "timedelta") && value === NAT) return "NaT";
+    if (layout.kind === "datetime") return date(value as bigint * BigInt(layout.count), layout.unit);
     return layout.kind === "float" ? float(value as number, layout.size) : shortened(String(value));
 }
 
@@ -216,11 +217,11 @@ function shortened(text: string): string {
     return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }
 
-/** A short text that no other float of this size has: the shortest one, except for float16. */
+/** The shortest text that reads back as the same float. A float16 always has 5 digits, which may be more than it needs. */
 function float(value: number, size: number): string {
+    if (Object.is(value, -0)) return "-0";
     if (!Number.isFinite(value) || size > 4) return String(value);
     const rounded = (digits: number) => Number(value.toPrecision(digits));
-    // 5 digits distinguish all values of float16.
     if (size === 2) return String(rounded(5));
     return String([6, 7, 8].map(rounded).find((short) => Math.fround(short) === value) ?? rounded(9));
 }
@@ -233,15 +234,16 @@ const UNITS: Record<string, readonly [bigint, bigint]> = {
 /** A datetime as NumPy prints it, or its number if its unit is not in `UNITS`, or its year is out of JavaScript's range. */
 function date(value: bigint, unit: string): string {
     const scale = UNITS[unit];
-    if (value === NAT) return "NaT";
     if (!scale) return String(value);
     const [times, parts] = scale;
     const scaled = value * times;
     const rest = ((scaled % parts) + parts) % parts;
     const instant = new Date(Number((scaled - rest) / parts));
     if (Number.isNaN(instant.getTime())) return String(value);
-    const iso = instant.toISOString().slice(0, -1);
     const fraction = parts > 1n ? String(rest).padStart(String(parts).length - 1, "0") : "";
-    const length = { W: 10, D: 10, h: 13, m: 16, s: 19 }[unit];
-    return (length ? iso.slice(0, iso.indexOf("T") + length - 10) : iso) + fraction;
+    // Not the year of `toISOString`, which has a sign and six digits before 0 and after 9999.
+    const year = instant.getUTCFullYear();
+    const yearText = year < 0 ? `-${String(-year).padStart(3, "0")}` : String(year).padStart(4, "0");
+    const length = { W: 6, D: 6, h: 9, m: 12, s: 15 }[unit];
+    return yearText + instant.toISOString().slice(-20, -1).slice(0, length) + fraction;
 }

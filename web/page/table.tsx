@@ -12,9 +12,11 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
     // One dimension goes down the page.
     const isList = !mapping.includes("y");
     const length = { x: wholeRange(array, mapping, "x")[1], y: wholeRange(array, mapping, "y")[1] };
+    const rowCount = isList ? length.x : length.y;
+    const columnCount = fields ? fields.length : isList ? 1 : length.x;
     const [first, setFirst] = useState({ row: 0, column: 0 });
-    const rows: Range = [first.row, Math.min(first.row + ROWS, isList ? length.x : length.y)];
-    const columns: Range = isList ? [0, 1] : [first.column, Math.min(first.column + COLUMNS, length.x)];
+    const rows: Range = [first.row, Math.min(first.row + ROWS, rowCount)];
+    const columns: Range = [first.column, Math.min(first.column + COLUMNS, columnCount)];
     const [shown, setShown] = useState<{ cells: string[][]; rows: Range; columns: Range } | null>(null);
     const [error, setError] = useState<unknown>(null);
     const [attempt, setAttempt] = useState(0);
@@ -23,25 +25,25 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
         const aborter = new AbortController();
         const ranges = isList ? { x: rows, y: [0, 1] as const } : { x: columns, y: rows };
         setError(null);
-        readCells(array, mapping, everyItem(ranges), { signal: aborter.signal })
+        readCells(array, mapping, everyItem(ranges), columns, { signal: aborter.signal })
             .then((cells) => aborter.signal.aborted || setShown({ cells, rows, columns }))
             .catch((error: unknown) => aborter.signal.aborted || setError(error));
         return () => aborter.abort();
-    }, [array, mapping, first.row, first.column, attempt]); // eslint-disable-line -- `rows` and `columns` follow `first`.
+    }, [array, mapping, first.row, first.column, attempt]);
 
     if (!shown && !error) return <p>Reading …</p>;
     return (
         <>
-            <Pager name="Rows" length={isList ? length.x : length.y} size={ROWS} first={first.row} set={(row) => setFirst({ ...first, row })} />
-            {isList ? null : <Pager name="Columns" length={length.x} size={COLUMNS} first={first.column} set={(column) => setFirst({ ...first, column })} />}
+            <Pager name="Rows" length={rowCount} size={ROWS} first={first.row} set={(row) => setFirst({ ...first, row })} />
+            <Pager name="Columns" length={columnCount} size={COLUMNS} first={first.column} set={(column) => setFirst({ ...first, column })} />
             {error ? <Failure error={error} name="This part cannot be shown" again={() => setAttempt(attempt + 1)} /> : null}
             {shown && !error && <div className="scroll">
                 <table className="cells">
                     <thead>
                         <tr>
                             <th />
-                            {(fields ?? shown.cells[0] ?? []).map((field, number) => (
-                                <th key={number}>{fields ? field : shown.columns[0] + number}</th>
+                            {(shown.cells[0] ?? []).map((_, number) => (
+                                <th key={number}>{fields ? fields[shown.columns[0] + number] : shown.columns[0] + number}</th>
                             ))}
                         </tr>
                     </thead>
@@ -73,7 +75,7 @@ interface PagerProps {
 function Pager({ name, length, size, first, set }: PagerProps) {
     if (length <= size) return null;
     const last = Math.floor((length - 1) / size) * size;
-    const go = (to: number) => set(Math.min(Math.max(0, to), last));
+    const go = (to: number) => set(Math.min(Math.max(0, Math.floor(to)), last));
     return (
         <span className="pager">
             <button disabled={first === 0} onClick={() => go(first - size)} aria-label={`previous ${name}`}>

@@ -1,6 +1,8 @@
 //! The layout of items as JSON, and numbers in the byte order of the machine.
 
-use b2nd_serde::dtype::{ByteOrder, Dtype, Kind};
+use b2nd_serde::dtype::items::ItemError;
+use b2nd_serde::dtype::{ByteOrder, Dtype, Kind, TimeUnit};
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 /// The layout of items without a dtype.
@@ -17,8 +19,8 @@ pub(crate) fn layout(dtype: &Dtype) -> Value {
         // JavaScript has no float128.
         Kind::Float if dtype.item_size() <= 8 => "float",
         Kind::Complex if dtype.item_size() <= 16 => "complex",
-        Kind::Datetime(_) => "datetime",
-        Kind::Timedelta(_) => "timedelta",
+        Kind::Datetime(unit) => return time(dtype, "datetime", *unit),
+        Kind::Timedelta(unit) => return time(dtype, "timedelta", *unit),
         Kind::Bytes => "bytes",
         Kind::Str => "str",
         Kind::Struct(parts) => {
@@ -32,30 +34,56 @@ pub(crate) fn layout(dtype: &Dtype) -> Value {
         }
         _ => return raw(dtype.item_size()),
     };
-    let is_big = dtype.byte_order() == Some(ByteOrder::Big);
-    json!({ "kind": kind, "size": dtype.item_size(), "bigEndian": is_big })
+    json!({ "kind": kind, "size": dtype.item_size(), "bigEndian": is_big(dtype) })
 }
 
-/// The items with numbers in the byte order of WebAssembly, and float16 as float32. Items that are not numbers are
-/// returned unchanged.
-pub(crate) fn in_machine_order(dtype: &Dtype, mut items: Vec<u8>) -> Vec<u8> {
-    let mut dtype = dtype;
+fn time(dtype: &Dtype, kind: &str, unit: TimeUnit) -> Value {
+    let (size, unit, count) = (dtype.item_size(), unit.symbol(), unit.count());
+    json!({ "kind": kind, "size": size, "bigEndian": is_big(dtype), "unit": unit, "count": count })
+}
+
+fn is_big(dtype: &Dtype) -> bool {
+    dtype.byte_order() == Some(ByteOrder::Big)
+}
+
+/// The dtype without subarrays around it.
+fn innermost(mut dtype: &Dtype) -> &Dtype {
     while let Kind::Subarray(subarray) = dtype.kind() {
         dtype = subarray.base();
     }
+    dtype
+}
+
+/// Refuses structs with more values than a few for each byte: JavaScript makes an object of each.
+pub(crate) fn check_values(dtype: &Dtype) -> Result<(), ItemError> {
+    match innermost(dtype) {
+        dtype if matches!(dtype.kind(), Kind::Struct(_)) => dtype.read_items::<IgnoredAny>(&[]).map(drop),
+        _ => Ok(()),
+    }
+}
+
+/// The items with numbers in the byte order of WebAssembly, float16 as float32, and booleans as 0 or 1. Other items are
+/// returned unchanged.
+pub(crate) fn in_machine_order(dtype: &Dtype, mut items: Vec<u8>) -> Vec<u8> {
+    let dtype = innermost(dtype);
+    let size = dtype.item_size();
     let width = match dtype.kind() {
-        Kind::Float if dtype.item_size() == 2 => {
+        Kind::Bool => {
+            items.iter_mut().for_each(|item| *item = u8::from(*item != 0));
+            return items;
+        }
+        Kind::Float if size == 2 => {
             // Reading cannot fail: every float16 is a float32.
             let floats = dtype.read_items::<f32>(&items).into_iter().flatten().flatten();
             return floats.flat_map(f32::to_le_bytes).collect();
         }
-        Kind::Bool | Kind::Int | Kind::Uint | Kind::Float | Kind::Datetime(_) | Kind::Timedelta(_) => {
-            dtype.item_size()
-        }
-        Kind::Complex => dtype.item_size() / 2,
+        Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => size,
+        // JavaScript gets the others as bytes.
+        Kind::Float if size <= 8 => size,
+        Kind::Complex if size <= 16 => size / 2,
         _ => return items,
     };
-    if dtype.byte_order() == Some(ByteOrder::Big) {
+    if is_big(dtype) {
         items.chunks_exact_mut(width.max(1)).for_each(<[u8]>::reverse);
     }
     items

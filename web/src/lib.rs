@@ -77,12 +77,15 @@ impl KnownFile {
         self.known.clear();
     }
 
-    /// The keys of a store as JSON; `null` if the file is not a store.
+    /// The keys of a store in alphabetical order as JSON; `null` if the file is not a store.
     pub fn keys(&mut self) -> Result<String, String> {
-        let keys = match self.store()? {
+        let mut keys = match self.store()? {
             Some(store) => Some(store.members().to_vec()),
             None => self.embedded()?.map(|frames| frames.keys()),
         };
+        if let Some(keys) = &mut keys {
+            keys.sort_unstable();
+        }
         Ok(json!(keys).to_string())
     }
 
@@ -207,8 +210,7 @@ impl KnownArray {
             "level": header.level,
             "filters": filters,
             "cbytes": header.cbytes,
-            "itemSize": array.item_size(),
-            "items": dtype.map_or_else(|| dtype::raw(array.item_size()), dtype::layout),
+            "layout": dtype.map_or_else(|| dtype::raw(array.item_size()), dtype::layout),
         })
         .to_string()
     }
@@ -220,6 +222,9 @@ impl KnownArray {
 
     /// Starts to read a slice. The arguments have a number for each dimension.
     pub fn slice(&self, starts: &[u64], stops: &[u64], steps: Vec<u64>) -> Result<Reading, String> {
+        if let Some(dtype) = &self.dtype {
+            dtype::check_values(dtype).map_err(|error| failure("unsupported", None, &error.to_string()))?;
+        }
         let ranges: Vec<_> = starts.iter().zip(stops).map(|(&start, &stop)| start..stop).collect();
         let slice = self.array.slice(&ranges).steps(&steps);
         let pieces = slice.pieces().map_err(|error| thrown(&error))?;
@@ -255,20 +260,23 @@ pub struct Reading {
 
 #[wasm_bindgen]
 impl Reading {
-    /// The items of the next piece, in C order: numbers in the byte order of this machine, float16 as float32, all
-    /// other items as stored. `undefined` after the last piece.
-    pub fn next_piece(&mut self) -> Result<Option<Vec<u8>>, String> {
+    /// Reads the byte ranges of the next wave. The result is the items of the next piece if they are complete now, an
+    /// empty list if they are not, and `undefined` after the last piece. The items are in C order: numbers in the byte
+    /// order of this machine, float16 as float32, all other items as stored.
+    pub fn next_wave(&mut self) -> Result<Option<Vec<u8>>, String> {
         if self.plan.is_none() {
             let Some(piece) = self.pieces.next() else { return Ok(None) };
             let plan = self.array.slice(&piece).steps(&self.steps).plan();
             self.plan = Some(plan.map_err(|error| thrown(&error))?);
         }
         let Some(plan) = &mut self.plan else { return Ok(None) };
-        while !plan.ranges().is_empty() {
+        if !plan.ranges().is_empty() {
             let wave = read_wave(self.array.frame().reader(), plan)?;
             plan.take(wave).map_err(|error| thrown(&error))?;
         }
-        let Some(plan) = self.plan.take() else { return Ok(None) };
+        let Some(plan) = self.plan.take_if(|plan| plan.ranges().is_empty()) else {
+            return Ok(Some(Vec::new()));
+        };
         let items = plan.finish().map_err(|error| thrown(&error))?;
         Ok(Some(match &self.dtype {
             Some(dtype) => dtype::in_machine_order(dtype, items),

@@ -66,3 +66,11 @@ test("subarrays add their dimensions to those of a slice", () => {
     // Rust has turned float16 into float32.
     assert.deepEqual(itemsOf(layout, new Uint8Array(48)), new Float32Array(12));
 });
+
+test("itemsOf takes no longer for NULs, and has no limit for the length of a text", () => {
+    const length = 300_000;
+    const bytes = new Uint8Array(3 * length);
+    bytes[2 * length - 1] = 0x41;
+    const [empty, last, none] = itemsOf({ kind: "bytes", size: length, bigEndian: false }, bytes);
+    assert.deepEqual([empty, last.length, last.at(-1), none], ["", length, "A", ""]);
+});

@@ -2,32 +2,62 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { openAsBlob } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { appendFile, copyFile, mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { open, openStore } from "../dist/index.js";
+import { init, open, openStore } from "../dist/index.js";
 
 const data = new URL("../../frame/tests/data/", import.meta.url);
-const blob = (name) => openAsBlob(new URL(name, data));
+const blob = async (name) => openAsBlob(new URL(name, data));
 
-/** The path and the range of each request that the server has answered. */
+/** The range of each request that the server has received. */
 let requests = [];
 let server, base;
+/** What the server waits for before it answers a request for this range. */
+let hold = async (range) => {};
+
+/** The size of the header of a chunk, and of a chunk of `long.b2nd` with it. */
+const [HEADER, CHUNK] = [32, 32 + (1 << 22)];
+/** The offset of the first chunk in `long.b2nd`. */
+const START = 165;
+
+/** The file `long.b2nd` with its chunks: 120 rows of 4 MiB. It needs the memory of one chunk. */
+async function long() {
+    const parts = new Blob([await readFile(new URL("./data/long.b2nd", import.meta.url))]);
+    const chunk = new Blob([parts.slice(START, START + HEADER), new Uint8Array(CHUNK - HEADER).fill(7)]);
+    return new Blob([parts.slice(0, START), ...Array(120).fill(chunk), parts.slice(START + HEADER)]);
+}
 
 before(async () => {
     server = createServer(async (request, response) => {
         const { pathname, searchParams } = new URL(request.url, "http://server");
+        const is = (what) => searchParams.has(what);
         requests.push(request.headers.range);
-        const file = await readFile(new URL(pathname.slice(1), data)).catch(() => undefined);
+        const file = await (pathname === "/long.b2nd" ? long() : blob(pathname.slice(1))).catch(() => undefined);
         if (!file) return response.writeHead(404).end();
-        if (searchParams.has("whole")) return response.writeHead(200).end(file);
-        if (request.method === "HEAD") return response.writeHead(200, { "Content-Length": file.length }).end();
+        if (is("whole")) return response.writeHead(200).end(Buffer.from(await file.arrayBuffer()));
+        if (request.method === "HEAD") {
+            // A server that compresses without being asked not to.
+            const isPlain = request.headers["accept-encoding"] === "identity";
+            return response.writeHead(200, { "Content-Length": isPlain ? file.size : 20 }).end();
+        }
         const [, first, last] = request.headers.range.match(/^bytes=(\d+)-(\d+)$/).map(Number);
-        const bytes = file.subarray(first, last + 1);
+        await hold([first, last + 1]);
+        const bytes = Buffer.from(await file.slice(first, last + 1).arrayBuffer());
         const end = first + bytes.length - 1;
-        const headers = searchParams.has("hidden") ? {} : { "Content-Range": `bytes ${first}-${end}/${file.length}` };
-        response.writeHead(206, headers).end(searchParams.has("short") ? bytes.subarray(1) : bytes);
+        const shift = is("shifted") && first > 0 ? 1 : 0;
+        const size = is("endless") ? "Infinity" : is("half") ? "1.5" : file.size;
+        const headers = is("hidden") ? {} : { "Content-Range": `bytes ${first - shift}-${end - shift}/${size}` };
+        if (is("broken") && first > 0) {
+            response.writeHead(206, { ...headers, "Content-Length": bytes.length }).write(bytes.subarray(1));
+            return setTimeout(() => response.destroy(), 50);
+        }
+        response.writeHead(206, headers).end(is("short") && first > 0 ? bytes.subarray(1) : bytes);
     }).listen(0, "127.0.0.1");
+    // A slow test must not find its connection closed.
+    server.keepAliveTimeout = 0;
     await once(server, "listening");
     base = `http://127.0.0.1:${server.address().port}`;
 });
@@ -44,8 +74,48 @@ test("open reads an array by URL with one request, and a slice by ranges", async
     const items = await array.slice([[2, 4]]);
     const expected = await readFile(new URL("geometry/d3_f4_awkward.items", data));
     assert.deepEqual(Buffer.from(items.buffer), expected.subarray(2 * 168, 4 * 168));
-    const hidden = await open(`${base}/geometry/d3_f4_awkward.b2nd?hidden`);
-    assert.deepEqual(hidden.shape, [5, 7, 6]);
+    for (const server of ["hidden", "endless", "half"]) {
+        const array = await open(`${base}/geometry/d3_f4_awkward.b2nd?${server}`);
+        assert.deepEqual(await array.slice([[2, 4]]), items, server);
+    }
+});
+
+test("slice needs no more memory for a longer slice", async () => {
+    const wasm = await init();
+    const array = await open(await long());
+    assert.deepEqual(await array.slice([null, 5]), new Uint8Array(120).fill(7));
+    const size = wasm.memory.buffer.byteLength / 2 ** 20;
+    assert.ok(size < 256, `WebAssembly has ${size} MiB`);
+});
+
+test("slices at the same time fetch each range once, with at most 16 requests", async () => {
+    const array = await open(`${base}/long.b2nd`);
+    await array.slice([0, 0]);
+    requests = [];
+    // Chunk 11 arrives after the slice of chunk 1.
+    let other;
+    hold = async ([start, end]) => {
+        const isBlock = start >= START + 11 * CHUNK && end - start > 1 << 21;
+        if (isBlock) await (other ??= array.slice([1, 0]));
+    };
+    await array.slice([[5, 12, 6], 0]);
+    assert.ok(other);
+    assert.equal(new Set(requests).size, requests.length, requests.join("\n"));
+
+    let [now, most] = [0, 0];
+    hold = async () => {
+        most = Math.max(most, ++now);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        now--;
+    };
+    const fresh = await open(`${base}/long.b2nd`);
+    const aborter = new AbortController();
+    const slices = [0, 1, 0].map((first, number) => fresh.slice([[first, 60, 2], 0], number === 2 ? { signal: aborter.signal } : {}));
+    aborter.abort();
+    await assert.rejects(slices.pop(), { name: "AbortError" });
+    for (const items of await Promise.all(slices)) assert.deepEqual(items, new Uint8Array(30).fill(7));
+    hold = async () => {};
+    assert.ok(most > 1 && most <= 16, `${most} requests`);
 });
 
 test("openStore lists the members of a store and opens them by key", async () => {
@@ -78,7 +148,9 @@ test("open explains what it cannot read", async () => {
         [await blob("peers/lazy_expression.b2nd"), "unsupported", /LazyExpr/],
         [`${base}/none.b2nd`, "io", / answered 404 /],
         [`${base}/int32_3x5.b2nd?whole`, "io", /whole files only: it must accept the header Range/],
-        ["http://127.0.0.1:9/a.b2nd", "io", /cannot reach 127.0.0.1:9/],
+        ["http://127.0.0.1:9/a.b2nd", "io", /cannot reach 127.0.0.1:9: bad port/],
+        ["file:///none.b2nd", "io", /cannot reach file:\/\/\/none.b2nd: ./],
+        ["none.b2nd", "invalid-input", /none.b2nd is not a URL; .* openAsBlob/],
     ]) {
         await assert.rejects(open(file), (error) => {
             assert.equal(error.name, "B2ndError");
@@ -88,4 +160,25 @@ test("open explains what it cannot read", async () => {
         });
     }
     await assert.rejects(open(`${base}/int32_3x5.b2nd`, { signal: AbortSignal.abort() }), { name: "AbortError" });
+});
+
+test("slice explains what a server or a file does wrong", async () => {
+    for (const [server, message] of [
+        ["short", /sent \d+ bytes for the range/],
+        ["shifted", /sent the bytes from \d+ on, but those from \d+ on were asked for/],
+        ["broken", /broke off the bytes \d+ to \d+: ./],
+    ]) {
+        const array = await open(`${base}/long.b2nd?${server}`);
+        await assert.rejects(array.slice([3, [0, 9]]), { name: "B2ndError", code: "io", message }, server);
+    }
+    const folder = await mkdtemp(join(tmpdir(), "b2nd-"));
+    try {
+        const path = join(folder, "changing.b2nd");
+        await copyFile(new URL("./data/wave.b2nd", import.meta.url), path);
+        const array = await open(await openAsBlob(path));
+        await appendFile(path, "more");
+        await assert.rejects(array.slice([0]), { name: "B2ndError", code: "changing", message: /changed since it was opened/ });
+    } finally {
+        await rm(folder, { recursive: true });
+    }
 });

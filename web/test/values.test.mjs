@@ -5,8 +5,10 @@ import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { open } from "../dist/index.js";
 
-export const data = new URL("../../frame/tests/data/", import.meta.url);
+const data = new URL("../../frame/tests/data/", import.meta.url);
+const here = new URL("./data/", import.meta.url);
 const array = async (name) => open(await openAsBlob(new URL(`${name}.b2nd`, data)));
+const local = async (name) => open(await openAsBlob(new URL(`${name}.b2nd`, here)));
 const bytesOf = (items) => Buffer.from(items.buffer, items.byteOffset, items.byteLength);
 
 /** Files with their shape, dtype, and the typed array and word size of their items. */
@@ -80,10 +82,34 @@ test("slice selects what NumPy selects", async () => {
         [[5], "index 5 is out of bounds: shape[0] is 5"],
         [[0, 0, 0, 0], "the slice has 4 dimensions, but the array has 3"],
         [[[0, 2, 0]], "subscript 0 must have whole numbers, and a step of at least 1"],
+        [[0n], "subscript 0 must have whole numbers, and a step of at least 1"],
         [[0.5], "subscript 0 must have whole numbers, and a step of at least 1"],
     ]) {
         await assert.rejects(opened.slice(subscripts), { name: "B2ndError", code: "invalid-input", message });
     }
+});
+
+test("slice refuses dimensions and items that JavaScript cannot have", async () => {
+    const long = await local("long_dimension");
+    await assert.rejects(long.slice(), { code: "unsupported", message: /^shape\[0\] is 18014398509481984, but .* 2\^53 - 1/ });
+    const lists = await local("lists");
+    await assert.rejects(lists.slice(), { code: "unsupported", message: /an item of 4 bytes has \d+ values, in empty lists .* at most 4160 are read/ });
+});
+
+test("slice gives booleans as 0 or 1, and float128 as stored", async () => {
+    assert.deepEqual(await (await local("bool")).slice(), new Uint8Array([1, 1, 0]));
+    const items = await (await local("float128")).slice();
+    // The number 1: after 6 bytes without a meaning, its sign and exponent come first.
+    assert.equal(Buffer.from(items.subarray(16 + 6, 32)).toString("hex"), "3fff8000000000000000");
+});
+
+test("damage of the attributes leaves the items", async () => {
+    const damaged = await readFile(new URL("vlmetalayers.b2nd", data));
+    // A byte of the length of an attribute.
+    damaged[damaged.length - 132] ^= 0xff;
+    const opened = await open(damaged);
+    assert.deepEqual(await opened.slice(), await (await array("vlmetalayers")).slice());
+    await assert.rejects(opened.attributes(), { name: "B2ndError", code: "damaged-trailer" });
 });
 
 test("slice reports its progress and stops with its signal", async () => {
@@ -96,7 +122,7 @@ test("slice reports its progress and stops with its signal", async () => {
 
 test("open gives the shapes and attributes", async () => {
     const opened = await array("vlmetalayers");
-    assert.equal(opened.attributes.unit, "kelvin");
+    assert.equal((await opened.attributes()).unit, "kelvin");
     const { shape, chunks, blocks, dtype } = await array("int32_3x5");
     assert.deepEqual({ shape, chunks, blocks, dtype }, { shape: [3, 5], chunks: [2, 3], blocks: [1, 2], dtype: "int32" });
     const { codec, level, filters, cbytes } = await array("geometry/d3_f4_awkward");
@@ -104,8 +130,7 @@ test("open gives the shapes and attributes", async () => {
 });
 
 test("integers of attributes are exact", async () => {
-    const { attributes } = await open(await openAsBlob(new URL("./data/image.b2nd", import.meta.url)));
-    const { time, ids } = attributes;
+    const { time, ids } = await (await local("image")).attributes();
     assert.equal(time, 1_700_000_000_123_456_789n);
     assert.deepEqual(ids.slice(0, 3), [2n ** 64n - 1n, -(2n ** 63n), 2 ** 53 - 1]);
     assert.deepEqual(Object.entries(ids[3]), [["__proto__", 1.5]]);

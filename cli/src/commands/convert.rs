@@ -233,8 +233,8 @@ fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
     }
 }
 
-/// The fields of a struct without those that NumPy names by their number, such as `f1`, and whose type is void.
-/// python-blosc2 stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
+/// The fields of a struct except padding: void fields that are named by their number, such as `f1`. python-blosc2
+/// stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
 fn without_padding(fields: &[Field]) -> Vec<&Field> {
     let is_padding = |number: usize, field: &Field| {
         matches!(field.dtype().kind(), Kind::Void) && field.name() == format!("f{number}")

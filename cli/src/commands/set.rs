@@ -110,7 +110,7 @@ impl Set {
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
             // With a damaged chunk shape, no shape fits, or only a wrong shape.
-            let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
+            let hint = "; if the chunk shape is damaged, give the right one to `b2nd salvage --chunks`";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }
         };

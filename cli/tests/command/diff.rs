@@ -103,7 +103,8 @@ fn items_are_compared_by_their_values() {
     snapshot("diff_data", &screens);
 }
 
-/// An array of int64 with chunks of 128 MiB, which all repeat a value, except that chunk `other` repeats another.
+/// An array of int64 in constant chunks of 128 MiB. All chunks repeat `value`, except the chunk in `other`, which
+/// repeats its own value.
 fn constant_array(path: &Path, value: i64, other: Option<(u64, i64)>) {
     let shapes = Shapes { shape: &[1 << 36], chunkshape: &[1 << 24], blockshape: &[1 << 15] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "<i8").unwrap()).create(path).unwrap();

@@ -112,8 +112,8 @@ fn check_layout(
     gaps.try_for_each(|gap| check_gap(chunk, gap, may_be_cut, at))
 }
 
-/// Refuses bytes that belong to no block, if a page of zeros is there. If zeros are in the place of the length of a
-/// stream, the stream counts as zeros, and its bytes then belong to no block.
+/// Refuses bytes that belong to no block, if a page of zeros is there. A length of 0 stands for a stream of zeros. So
+/// if the page contained the length of a stream, the bytes of this stream now belong to no block.
 fn check_gap(chunk: &[u8], gap: Range<usize>, may_be_cut: bool, at: u64) -> Result<(), NotDecompressed> {
     // A page of zeros in this range has at least one byte of the gap.
     let start = (gap.start + 1).saturating_sub(PAGE_LEN);

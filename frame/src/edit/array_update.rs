@@ -416,8 +416,8 @@ impl ArrayUpdate {
         let incomplete = parts.clone().filter(|part| !is_whole(part));
         let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
-        // written into them last.
+        // If all chunks of this write can be open together, those that are already open stay open. They get their new
+        // items last, after all that can fail.
         let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
         if has_room {
             parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
@@ -450,8 +450,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Old items stay in the places of new items. `replaced` are the new numbers of
-    /// old chunks that get all their items anew. After an error, nothing is changed.
+    /// Gives the array a new shape. Chunks keep old items in the places of new items, so the caller must overwrite
+    /// these. `replaced` has the new numbers of the old chunks that the caller overwrites whole. After an error,
+    /// nothing is changed.
     fn set_shape(&mut self, new: NewShape, replaced: &BTreeSet<u64>) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
@@ -556,8 +557,8 @@ impl fmt::Debug for ArrayUpdate {
     }
 }
 
-/// The numbers of the chunks that get new items in a new shape: along a dimension that grows, the last chunks, unless
-/// they are full.
+/// The old numbers of the chunks that have room for new items: the last chunks along each dimension that grows, unless
+/// these chunks are full.
 fn grown_chunks(before: &Geometry, after: &Geometry) -> Result<BTreeSet<u64>, Error> {
     let (shape, chunkshape) = (before.shape(), before.chunkshape());
     let kept: Vec<_> = shape.iter().zip(after.shape().iter()).map(|(&old, &new)| 0..old.min(new)).collect();

@@ -445,8 +445,8 @@ fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
-/// The key of the table to which a file `_meta.b2f` belongs. `name` is the name of that file with its folders, such as
-/// `deep/_meta.b2f`, which gives `/deep`. `None` if `name` is the name of another file.
+/// The key of the table to which a file `_meta.b2f` belongs. `name` is the path of that file in the store:
+/// `deep/_meta.b2f` gives the key `/deep`. `None` if `name` is the name of another file.
 fn table_key(name: &str) -> Option<String> {
     let folder = name.strip_suffix(Store::TABLE_FILE)?;
     match folder.strip_suffix('/') {

@@ -41,8 +41,8 @@ impl<R: ReadAt> Frame<R> {
             }
             return Ok(None);
         };
-        // A later commit can have given the number to another chunk. So the index is checked after the chunk file was
-        // opened: if the index is still the same, the chunk file belongs to it.
+        // A later commit may have used the file number again, for another chunk. So the index is checked after the
+        // chunk file was opened: if the index is still the same, the chunk file belongs to it.
         if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
             && version.can_precede(opened, &metadata, index)
         {

@@ -37,14 +37,14 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may be the chunk of a
-    /// damaged entry with a special value.
+    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may hold a chunk
+    /// whose entry in the chunk index is damaged and now has a special value.
     pub(super) unowned: Option<Range<u64>>,
     /// The finding for bytes or chunk files that no entry of the chunk index refers to.
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places that are inferred only if the order of the file is assumed, which it is not.
+    /// The places that could be inferred if the caller had assumed the order of the file.
     without_order: Option<InferredPlaces>,
     /// Why the place of each stored chunk may be wrong.
     place_doubt: Option<String>,
@@ -203,6 +203,8 @@ impl HeaderScan {
         let wrong_lengths: BTreeSet<u64> =
             read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
+            // A chunk whose length is right can share bytes with a chunk whose length is wrong. Its place is not in doubt, so
+            // the chunks that share bytes are found again without the wrong lengths.
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
@@ -213,9 +215,11 @@ impl HeaderScan {
             unowned_finding = unowned_files(frame, survey, &read.places);
         } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
-            let is_partly_shared =
-                |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
-            let is_partly_shared = read.spans.iter().any(is_partly_shared);
+            // If two chunks overlap partly, one length is wrong, so unowned bytes prove nothing.
+            let is_partly_shared = read
+                .spans
+                .iter()
+                .any(|span| sharing.contains(&span.number) && !is_repeated(&read.places, span.start));
             let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
             let ranges = unowned_ranges(frame, survey, &owned);
             unowned_finding = unowned::of_ranges(without_entries(&ranges, &read.places));

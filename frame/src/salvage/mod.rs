@@ -6,7 +6,7 @@
 //! | what is known | type | field or method |
 //! |---|---|---|
 //! | the place of the chunk index | `Survey` | `parts.index` |
-//! | without an index: the chunks in the order of the file, and the damaged ranges between them | `Order` | `found`, `holes` |
+//! | without an index: the chunks in the order of the file, and the damaged ranges between them | `Order` | `found`, `gaps` |
 //! | without an index: the number and the place of each chunk that was found | `Survey` | `order`, from `Order::numbered` |
 //! | without an index: whether these numbers may be wrong | `Survey` | `parts.place_doubt`, from `Order::is_complete` |
 //! | the entry of each chunk, from the index or from `Survey::order` | `ChunkRun` | `entry`, from `chunk_runs::each` |

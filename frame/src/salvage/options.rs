@@ -49,7 +49,9 @@ use crate::write::output::Output;
 ///
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
-/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks.
+/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks. If the chunk index
+/// is lost, it needs 200 bytes for each chunk in the file, even if a later chunk has replaced it. The recorded holes of the
+/// frame can take 256 MiB.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -162,7 +164,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         self
     }
 
-    /// Sets the value of the items of lost chunks.
+    /// Sets the value of the items of lost chunks. If an earlier salvage has lost chunks of this frame, all lost chunks must
+    /// have the same value, because the frame can record only one.
     pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self
@@ -252,7 +255,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// - [`ArrayUnknown`] if the array's metalayer cannot be read or is wrong, and the right entries were not given.
     /// - [`OrderUnknown`] if there is no chunk index, and the order was not assumed.
-    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
+    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array, or if an earlier salvage has lost chunks with
+    ///   another fill value.
     /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
     /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
     /// - [`Malformed`] if the file is not a frame or ends within the header, or if the check of the new frame finds an

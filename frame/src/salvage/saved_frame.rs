@@ -27,7 +27,7 @@ use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::{self, SALVAGE_NAME};
+use crate::trailer::salvage_note::SALVAGE_NAME;
 use crate::write::frame_plan::Plan;
 use crate::write::frame_writer::FrameWriter;
 
@@ -50,7 +50,8 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about a compressed chunk at the end of its file, if a page of zeros covers its end.
+/// The doubt about the last compressed chunk of a frame or chunk file if it ends with zeros, from the start of a page
+/// on.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 
@@ -111,6 +112,13 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         // A restored chunk must not share bytes with another chunk, so it must end at or before the start of the next
         // chunk. This also limits the number of bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
+        if verified.is_ok()
+            && let Some((bytes, restored)) = self.restored_length(&first)
+        {
+            let saved = self.verify(&ChunkBytes { bytes, ..first })?;
+            let doubts: Vec<String> = [DAMAGED_HEADER.into()].into_iter().chain(saved.doubt).collect();
+            return Ok(SavedChunk { doubt: Some(doubts.join("; ")), restored: vec![restored], ..saved });
+        }
         // Tries the chunk again, each time with one number of its header restored.
         let headers = match &verified {
             Err(ChunkError::Damaged(_)) => self.restored_headers(&first),
@@ -154,7 +162,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
-            doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
+            header_doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
         if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
             doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
         }
@@ -186,11 +194,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         ];
         let mut headers = Vec::new();
         for (size, right) in known {
-            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
-            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
-                let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                headers.push((bytes, restored, DAMAGED_HEADER.into()));
-            }
+            let restored = right.and_then(|right| with_size(&first.bytes, size, right));
+            headers.extend(restored.map(|(bytes, restored)| (bytes, restored, DAMAGED_HEADER.into())));
         }
         let mut bytes = first.bytes.clone();
         if let Some([old, right]) = restore_codec(&mut bytes) {
@@ -223,6 +228,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         })
     }
 
+    /// Restores the stored size of a chunk that can be decompressed, if its last block does not end where the chunk ends
+    /// according to its header. Returns the first bytes of the chunk and the change, as in `restored_headers`.
+    // If the next chunk or the end of the file is there, the size counts as right, as in a check: if the block size is not
+    // a multiple of the type size, C-Blosc2 can write more blocks than the header says.
+    fn restored_length(&mut self, first: &ChunkBytes) -> Option<(Vec<u8>, String)> {
+        let stated = ChunkHeader::parse(&first.bytes)?.cbytes() as u64;
+        let right = if stated == first.room { None } else { self.cbytes(first) };
+        with_size(&first.bytes, HeaderSize::Cbytes, right?)
+    }
+
     /// Computes the stored size of the chunk without the sizes in its header. Returns `None` if this is not possible, or
     /// if nothing can verify the result.
     fn cbytes(&mut self, first: &ChunkBytes) -> Option<usize> {
@@ -236,8 +251,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
     }
 }
 
+/// Replaces a size in the header of a chunk. Returns the changed bytes and a text about the change; `None` if the size is
+/// right already.
+fn with_size(first: &[u8], size: HeaderSize, right: usize) -> Option<(Vec<u8>, String)> {
+    let mut bytes = first.to_vec();
+    let old = size.replace(&mut bytes, right).filter(|_| bytes != first)?;
+    Some((bytes, format!("{} in its header was {old}, and is {right}", size.name())))
+}
+
 /// The reason why a chunk may differ from the written data, even if it can be decompressed.
-fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
+fn header_doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     let version = header.version();
     if let Some(filters) = rules.other_filters(header) {
         let usual = rules.filters.as_ref().map(|filters| list(filters.iter().copied())).unwrap_or_default();
@@ -321,9 +344,16 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
 /// whether the trailer has vlmetalayers.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
-    for (ranges, new) in [(&mut note.lost, &notes.lost), (&mut note.unverified, &notes.unverified)] {
-        salvage_note::add(ranges, new.iter().map(|range| (range.first, range.count)));
+    if !note.lost.is_empty() && !notes.lost.is_empty() && note.fill != fill.name() {
+        let (before, now) = (note.fill, fill.name());
+        return Err(Error::invalid_input(format_args!(
+            "an earlier salvage filled the chunks that it lost with {before}, and a frame can record only one fill value, \
+             so the chunks that are lost now must be filled with {before} too, and not with {now}"
+        )));
     }
+    let [lost, unverified] =
+        [&notes.lost, &notes.unverified].map(|ranges| ranges.iter().map(|range| (range.first, range.count)));
+    note.add(lost, unverified);
     note.has_assumed_order |= notes.assumed_order.is_some();
     // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
     // in that note stays.

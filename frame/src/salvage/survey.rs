@@ -66,8 +66,8 @@ struct IndexPlace {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is false, no entry needs to lead to a chunk header with the right sizes.
-/// Instead, each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. With `needs_header`, an entry must lead to a chunk header with the right sizes. Without it,
+/// each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -162,12 +162,10 @@ fn not_replaced<R: ReadAt>(
     header: &DamagedHeader,
     mut places: Vec<IndexPlace>,
 ) -> Result<Vec<IndexPlace>, Error> {
-    // A commit that was killed has a record after the frame.
-    let frame_len = header.values.length(HeaderField::FrameLen);
-    let end = if header.values.is_lost { file.len } else { frame_len };
+    let frame_len = header.frame_len(file.len);
     let header_lens: BTreeSet<u64> = places.iter().map(|place| place.header_len).collect();
     for header_len in header_lens {
-        let holes = recorded_holes::find(file, header_len, end)?;
+        let holes = recorded_holes::find(file, header_len, frame_len)?;
         places.retain(|place| place.header_len != header_len || end_of_hole(&holes, place.start).is_none());
     }
     Ok(places)
@@ -453,9 +451,7 @@ impl Survey {
         let FrameParts { header_len, ref sizes, ref index, .. } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
-        // If the header is lost, the frame is assumed to be the whole file.
-        let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
-        let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
+        let frame_len = header.frame_len(file.len);
         // If no trailer is found, the vlmetalayers are lost. This is no error: the new frame gets a new trailer.
         let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && header.values.has_vlmetalayers() {
@@ -595,7 +591,7 @@ fn in_order_from<R: ReadAt>(
 ) -> Result<Order, Error> {
     let head = header.head(sizes, header_len, file.len, file.len)?;
     let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
-    order::find(file, header_len, sizes, &rules)
+    order::find(file, header_len, header.frame_len(file.len), sizes, &rules)
 }
 
 /// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.

@@ -150,7 +150,7 @@ impl SharedArray {
         if self.has_changed() { Err(Error::changing(None)) } else { Ok(()) }
     }
 
-    /// Records that a slice has found that the file was changed, if this is its error.
+    /// Records that the file was changed, if this is what the error of a slice says.
     pub(super) fn record_change(&self, error: &Error) {
         if error.kind() == ErrorKind::Changing {
             self.has_changed.store(true, Ordering::Release);

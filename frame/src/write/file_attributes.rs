@@ -179,21 +179,18 @@ type Acl = Result<Option<Vec<u8>>, Errno>;
 #[cfg(target_os = "linux")]
 const ACL: &str = "system.posix_acl_access";
 
+/// The length in bytes of the longest extended attribute of Linux.
+#[cfg(target_os = "linux")]
+const MAX_XATTR_LEN: usize = 1 << 16;
+
 #[cfg(target_os = "linux")]
 fn acl(file: &File) -> Acl {
-    let Some(len) = acl_len(file)? else { return Ok(None) };
-    let mut acl = vec![0; len];
-    let len = fgetxattr(file, ACL, acl.as_mut_slice())?;
-    acl.truncate(len);
-    Ok(Some(acl))
-}
-
-/// The length in bytes of the access control list of a file.
-#[cfg(target_os = "linux")]
-fn acl_len(file: &File) -> Result<Option<usize>, Errno> {
-    // With an empty buffer, the system only returns the length.
-    match fgetxattr(file, ACL, <&mut [u8]>::default()) {
-        Ok(len) => Ok(Some(len)),
+    let mut acl = vec![0; MAX_XATTR_LEN];
+    match fgetxattr(file, ACL, acl.as_mut_slice()) {
+        Ok(len) => {
+            acl.truncate(len);
+            Ok(Some(acl))
+        }
         // The file or the file system has no list.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
         Err(error) => Err(error),
@@ -206,7 +203,7 @@ fn acl_len(file: &File) -> Result<Option<usize>, Errno> {
 fn set_acl(new: &File, list: &Acl) -> bool {
     match list {
         Ok(Some(list)) => fsetxattr(new, ACL, list, XattrFlags::empty()).is_ok(),
-        Ok(None) => acl_len(new) == Ok(None) || fremovexattr(new, ACL).is_ok(),
+        Ok(None) => acl(new) == Ok(None) || fremovexattr(new, ACL).is_ok(),
         Err(_) => false,
     }
 }

@@ -775,3 +775,31 @@ fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims
     let taken = measure(rewrite).bytes_max;
     assert!(taken < 1_000_000, "{taken}");
 }
+
+/// A file without a chunk index has old bytes after each chunk. A salvage keeps the place of each chunk, and of the bytes
+/// between the chunks, even if the array has fewer chunks. The length of the header is wrong, so the places are searched
+/// twice.
+#[test]
+fn a_salvage_without_an_index_takes_memory_for_each_chunk_of_the_file() {
+    const COUNT: usize = 33_000;
+    let items: Vec<u8> = (0..97).collect();
+    for nchunks in [4, COUNT] {
+        let shape = [i64::try_from(97 * nchunks).unwrap()];
+        let shapes = Shapes { shape: &shape, chunkshape: &[97], blockshape: &[97] };
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+        let mut writer = builder.write_to(io::Cursor::new(Vec::new())).unwrap();
+        writer.write_uncompressed(0, &items).unwrap();
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
+        let file = writer.finish().unwrap().into_inner();
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        let chunk = &file[start..start + 32 + items.len()];
+        let mut file = [&file[..start], &[chunk, &[0x55; 5]].concat().repeat(COUNT)].concat();
+        file[14] += 5;
+        let memory = measure(|| {
+            let report = Salvage::read_at(&file[..], 0).unwrap().assume_order().preview().unwrap();
+            assert_eq!(report.counts.stored, nchunks as u64);
+        });
+        let (peak, most) = (memory.bytes_max, (64 * nchunks + 200 * COUNT) as u64 + ALWAYS);
+        assert!(peak <= most, "{nchunks} chunks: {peak} bytes of memory, more than {most}");
+    }
+}

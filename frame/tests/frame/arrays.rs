@@ -541,7 +541,7 @@ mod from_ndarray {
             (array.slice(s![.., ..40]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
             (
                 array.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
-                "the subscripts already have steps, so the slice takes no others",
+                "the subscripts already have steps, so other steps cannot be given",
             ),
         ] {
             assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));

@@ -190,7 +190,7 @@ fn no_encoder_leaves_a_page_of_zeros_in_a_stream() {
         let mask = rng.choice([0xff, 0xff, 0x7f, 3]).unwrap();
         let mut items: Vec<u8> = match rng.u8(..4) {
             0 => (0..length).map(|at| at.to_le_bytes()[0]).collect(),
-            1 => (0..length).map(|at| (at / 8).to_le_bytes()[at % 8]).collect(),
+            1 => (0..length).map(|at| (at as u64 / 8).to_le_bytes()[at % 8]).collect(),
             _ => (0..length).map(|_| rng.u8(..) & mask).collect(),
         };
         for _ in 0..rng.usize(1..6) {

@@ -39,3 +39,29 @@ blosc2.asarray(wave, urlpath=str(here / "wave.b2nd"), mode="w", chunks=(60, 1000
 smooth = np.sin(np.arange(32 * 32) / 100).reshape(32, 32).astype("f4")
 lossy = {"codec": blosc2.Codec.ZFP_RATE, "codec_meta": 37, "filters": [blosc2.Filter.NOFILTER]}
 blosc2.asarray(smooth, urlpath=str(here / "zfp.b2nd"), mode="w", cparams=lossy)
+
+# 120 equal chunks of 4 MiB that are stored without compression. The file here has only the header of one of them; the
+# tests insert the chunks.
+CHUNKS, LENGTH = 120, 1 << 22
+long = here / "long.b2nd"
+array = blosc2.empty((CHUNKS, LENGTH), dtype="u1", chunks=(1, LENGTH), blocks=(1, LENGTH), urlpath=str(long), mode="w", cparams={"clevel": 0})
+array[0] = (np.arange(LENGTH) % 251).astype("u1")
+chunk = array.schunk.get_chunk(0)
+for number in range(1, CHUNKS):
+    array.schunk.update_chunk(number, chunk)
+frame = long.read_bytes()
+start = frame.index(chunk)
+long.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
+
+# Items with values that are rare: booleans that are not 0 or 1, float128 in big-endian, and structs with a lot of empty
+# lists, with datetimes and -0.0, and with 30 fields, which have 1023 KiB.
+blosc2.asarray(np.array([2, 1, 0], "u1").view("?"), urlpath=str(here / "bool.b2nd"), mode="w")
+blosc2.asarray(np.arange(3).astype(">f16"), urlpath=str(here / "float128.b2nd"), mode="w")
+zeros("lists.b2nd", (3,), np.dtype([("x", "i4"), ("a", "i4", (200_000_000, 0))]))
+times = np.array([("2020-01-01", "12020-01-01", -0.0), ("1969-12-31T23:59:59", "-0005-01-01", 0.1)], [("s", "M8[s]"), ("d", "M8[D]"), ("v", "f4")])
+blosc2.asarray(times, urlpath=str(here / "times.b2nd"), mode="w")
+zeros("fields.b2nd", (8733,), [(f"f{number}", "i4") for number in range(30)])
+
+# A dimension beyond the numbers of JavaScript, and blocks of 512 MiB.
+zeros("long_dimension.b2nd", (2**54, 0), "u1", chunks=(1000, 1), blocks=(10, 1))
+zeros("large_blocks.b2nd", (1000, 1 << 29), "u1", chunks=(1, 1 << 29), blocks=(1, 1 << 29))
