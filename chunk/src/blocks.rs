@@ -101,8 +101,7 @@ impl BlockTable {
             let length = block_starts(after).next().unwrap_or_default();
             let most = cbytes.saturating_sub(end.saturating_add(INT32)).min(MAX_DICTIONARY_LEN);
             match usize::try_from(length) {
-                // python-blosc2 writes a dictionary of length 0 if it could make no dictionary from the data.
-                Ok(0) => {}
+                // C-Blosc2 rejects a dictionary of length 0, but the blocks after it can be read.
                 Ok(length) if length <= most => table.end += INT32 + length,
                 _ => table.first_fault = Some(Fault::DictionaryLength { length, most }.into()),
             }

@@ -66,7 +66,7 @@ impl Compressor {
     /// shorter, or has fewer than 32 bytes, is stored without compression. So a chunk is at most 32 bytes longer than
     /// its data.
     ///
-    /// In addition to the chunk, this method needs memory for four blocks and for the encoder.
+    /// In addition to the chunk, this method needs memory for five blocks and for the encoder.
     ///
     /// # Errors
     ///
@@ -91,11 +91,18 @@ impl Compressor {
         let CParams { typesize, clevel, .. } = self.params;
         let blocksize = self.params.blocksize_of(nbytes);
         let constant = constant(data, typesize);
-        let is_compressed = constant.is_none() && clevel > 0 && nbytes >= MIN_NBYTES;
-        if is_compressed && self.compress_blocks(data, blocksize, chunk)? {
+        let is_compressed = clevel > 0 && nbytes >= MIN_NBYTES;
+        if constant.is_none() && is_compressed && self.compress_blocks(data, blocksize, chunk)? {
             return Ok(());
         }
-        let body = constant.unwrap_or(data);
+        let mut body = constant.unwrap_or(data);
+        if constant.is_some() && is_compressed {
+            // The same items get the same values in a chunk that is not constant.
+            body = self.filtered.apply(&self.params.truncations(), typesize, 0, body)?;
+        }
+        if constant.is_some() && body.iter().all(|&byte| byte == 0) {
+            body = &[];
+        }
         let header = stored_header(constant.is_some(), typesize, nbytes, blocksize, body.len());
         chunk.clear();
         let length = ChunkHeader::MAX_LEN + body.len();
@@ -192,13 +199,11 @@ impl FilteredBlock {
     }
 }
 
-/// If `data` has two or more items and all are equal, the bytes of one item, or an empty slice if the items are zeros.
-/// `None` for other data.
+/// If `data` has two or more items and all are equal, the bytes of one item. `None` for other data.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
-    let is_zero = value.iter().all(|&byte| byte == 0);
-    is_constant.then_some(if is_zero { &[] } else { value })
+    is_constant.then_some(value)
 }
 
 /// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or

@@ -40,9 +40,8 @@ const ZSTD_OVERLENGTH: usize = 64;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// The decompressed streams of a block, before the filters are undone. The vector can be longer than this block,
-    /// because most codecs overwrite its start and keep the rest of a longer block. zstd needs a vector that ends after
-    /// the streams decompressed so far, because the crate zrip can only append to a vector.
+    /// The decompressed streams of a block, before the filters are undone. After a longer block, the vector keeps its
+    /// length. Only zstd truncates it, because zrip appends.
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,

@@ -224,8 +224,12 @@ impl fmt::Display for Message {
     }
 }
 
+/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
         let mut fields = f.debug_struct("Error");
         fields.field("kind", &self.kind()).field("message", &format_args!("{self}")).finish()
     }

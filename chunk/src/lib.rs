@@ -86,8 +86,8 @@
 //!
 //! No input makes this crate panic. The caller provides the memory for the data, or a limit for it
 //! (`decompress_to_vec`). A `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for
-//! some tables of the codecs. A `Compressor` keeps memory for four blocks too, and for an encoder: for zstd at most 8
-//! MiB at the levels 1 to 6, and 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
+//! some tables of the codecs. A `Compressor` keeps memory for five blocks, and for an encoder: for zstd at most 8 MiB
+//! at the levels 1 to 6, and 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -160,4 +160,5 @@ pub mod internals {
         HeaderSize, INT32, MAX_BLOCKSIZE, PARTS, VERSIONS, clear_false_dictionary, clear_lazy, restore_codec,
         set_filter, stored_header, typesize_byte,
     };
+    pub use crate::lost_page::{PAGE_LEN, zero_run};
 }

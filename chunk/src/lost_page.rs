@@ -1,10 +1,11 @@
-//! Finds pages of zeros that stand in the place of compressed bytes.
+//! Finds zeros that stand in the place of compressed bytes.
 //!
-//! A disk or a file system that loses data leaves zeros, in pages of 4096 bytes. Many decoders accept them. But a
-//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A
-//! stream of zstd can hold uncompressed data. In a stream of zlib, each match of 258 bytes can be two bits that are 0,
-//! so the zeros can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it
-//! finds no match, so after a megabyte of noise it can miss some thousand zeros.
+//! A disk, a file system or a transfer that loses data leaves zeros, in pages of 4096 bytes. Many decoders accept them.
+//! A page can begin at any byte of a frame: the frame can be a part of a larger file, or a range of a download. But a
+//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A stream
+//! of zstd can hold uncompressed data. In a stream of zlib, each match of 258 bytes can be two bits that are 0, so the
+//! zeros can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it finds no
+//! match, so after a megabyte of noise it can miss some thousand zeros.
 
 use core::iter;
 use core::ops::Range;
@@ -13,23 +14,32 @@ use crate::blocks::stream_len;
 use crate::codec::Codec;
 use crate::header::{ChunkHeader, INT32};
 
-const PAGE_LEN: usize = 4096;
+/// The number of bytes that are lost at once.
+pub const PAGE_LEN: usize = 4096;
 
-/// The least number of bytes that a page of zeros stands for if a zlib encoder has written the page.
-const ZLIB_PAGE_DATA: usize = PAGE_LEN * 8 / 2 * 258;
-
-/// In a stream of LZ4 for less data than this, no encoder misses a page of zeros. The encoder that skips fastest, LZ4HC
-/// at levels 1 and 2 (LZ4 1.10), skips 1 byte more after each 512 bytes without a match, so at most 1024 bytes here.
-const LZ4_NOISE: usize = 1 << 19;
+/// The most zeros in a row that an encoder of a codec leaves in a stream for `length` bytes of data.
+fn most_zeros(codec: Codec, length: usize) -> usize {
+    // Literals at the end, or between two matches. BloscLZ writes at most 32 literals in a row.
+    const LITERALS: usize = 64;
+    let more = match codec {
+        // Each match of 258 bytes can be two bits, so a byte can be four matches.
+        Codec::ZLIB => length / (4 * 258),
+        // The encoder that skips fastest, LZ4HC at levels 1 and 2 (LZ4 1.10), skips 1 byte more after each 512 bytes
+        // without a match. It notices zeros when it has looked at them twice.
+        Codec::LZ4 | Codec::LZ4HC => 2 * (length / 512),
+        _ => 0,
+    };
+    LITERALS + more
+}
 
 impl ChunkHeader {
-    /// The offset in a block of the first page that was probably lost: 4096 zeros in the compressed bytes of a stream,
-    /// where no encoder writes them. `block` has the stored bytes of the block, and decompresses to `length` bytes.
-    /// `at` is the offset of `block` in its file: a page begins at a multiple of 4096 bytes there.
+    /// The offset in a block of the first zeros that were probably lost: at least 4096 in a row in the compressed bytes
+    /// of a stream, where no encoder writes them. `block` has the stored bytes of the block, and decompresses to
+    /// `length` bytes.
     ///
-    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Long
-    /// streams are not searched either, from 4 MiB of data on for zlib and from 512 KiB on for LZ4, nor streams of a
-    /// codec that [`Decompressor`](crate#what-is-decompressed) does not support.
+    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Nor are
+    /// the streams of a codec that [`Decompressor`](crate#what-is-decompressed) does not support. In long streams, from
+    /// 4 MiB of data on for zlib and from 1 MiB on for LZ4, more zeros in a row are needed.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -39,22 +49,41 @@ impl ChunkHeader {
     /// let header = ChunkHeader::parse(header).expect("a header");
     /// let mut block = vec![0x2a; 4 + 9_000];
     /// block[..4].copy_from_slice(&9_000_i32.to_le_bytes());
-    /// assert_eq!(header.lost_page(&block, 20_000, 1_000), None);
-    /// // The second page of the file begins at byte 3096 of the block.
-    /// block[3_096..3_096 + 4_096].fill(0);
-    /// assert_eq!(header.lost_page(&block, 20_000, 1_000), Some(3_096));
-    /// // In a file in which the block begins elsewhere, the zeros are not a page.
-    /// assert_eq!(header.lost_page(&block, 20_000, 1_001), None);
+    /// block[3_000..3_000 + 4_095].fill(0);
+    /// assert_eq!(header.lost_page(&block, 20_000), None);
+    /// block[3_000 + 4_095] = 0;
+    /// assert_eq!(header.lost_page(&block, 20_000), Some(3_000));
     /// ```
     #[doc(hidden)]
     #[must_use]
-    pub fn lost_page(&self, block: &[u8], length: usize, at: u64) -> Option<usize> {
+    pub fn lost_page(&self, block: &[u8], length: usize) -> Option<usize> {
+        self.find_compressed(block, length, |range, most_zeros| {
+            let run = zero_run(block.get(range.clone())?, PAGE_LEN.max(most_zeros + 1))?;
+            Some(range.start + run)
+        })
+    }
+
+    /// The offset in a block of the zeros at its end, if no encoder leaves so many. `block` and `length` are those of
+    /// [`lost_page`](Self::lost_page), and the same bytes are not searched. Nothing but zeros may follow the block in its
+    /// file: these zeros are then the start of a page that was probably lost.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lost_end(&self, block: &[u8], length: usize) -> Option<usize> {
+        self.find_compressed(block, length, |range, most_zeros| {
+            let nzeros = zeros_at_end(block.get(range.clone())?);
+            (range.end == block.len() && nzeros > most_zeros).then(|| range.end - nzeros)
+        })
+    }
+
+    /// The first result of `find` for a compressed range of a block. The arguments of `find` are the range, and the most
+    /// zeros in a row that an encoder leaves in it.
+    fn find_compressed(
+        &self,
+        block: &[u8],
+        length: usize,
+        find: impl Fn(Range<usize>, usize) -> Option<usize>,
+    ) -> Option<usize> {
         let codec = self.codec.filter(|codec| codec.is_built_in())?;
-        let most = match codec {
-            Codec::ZLIB => ZLIB_PAGE_DATA,
-            Codec::LZ4 | Codec::LZ4HC => LZ4_NOISE,
-            _ => usize::MAX,
-        };
         let nstreams = if self.has_variable_blocks { 1 } else { self.nstreams(length) };
         let mut start = 0;
         (0..nstreams).find_map(|_| {
@@ -69,29 +98,37 @@ impl ChunkHeader {
                 length / nstreams
             };
             let is_compressed = stated > 0 && stream.len() != data_len;
-            if !is_compressed || data_len >= most {
+            if !is_compressed {
                 return None;
             }
+            let most_zeros = most_zeros(codec, data_len);
             if codec == Codec::ZSTD {
                 let bytes = block.get(stream.clone()).unwrap_or_default();
-                let ranges =
+                let mut ranges =
                     zstd_compressed(bytes).map(|range| stream.start + range.start..stream.start + range.end);
-                return ranges.into_iter().find_map(|range| zero_page(block, range, at));
+                return ranges.find_map(|range| find(range, most_zeros));
             }
-            zero_page(block, stream, at)
+            find(stream, most_zeros)
         })
     }
 }
 
-/// The offset of the first page within a range of a block that is all zeros.
-fn zero_page(block: &[u8], range: Range<usize>, at: u64) -> Option<usize> {
-    let page_len = PAGE_LEN as u64;
-    let before = usize::try_from(at.wrapping_add(range.start as u64) % page_len).unwrap_or_default();
-    let first = range.start + (PAGE_LEN - before) % PAGE_LEN;
-    let is_zero = |&start: &usize| {
-        block.get(start..start + PAGE_LEN).is_some_and(|page| page.iter().all(|&byte| byte == 0))
-    };
-    (first..(range.end + 1).saturating_sub(PAGE_LEN)).step_by(PAGE_LEN).find(is_zero)
+/// The offset of the first run of at least `length` zeros. `length` must not be 0.
+// Each such run has a byte at a multiple of `length`, if the last byte of the first `length` bytes counts as the first
+// multiple. So for most bytes, nothing is read.
+#[must_use]
+pub fn zero_run(bytes: &[u8], length: usize) -> Option<usize> {
+    let mut probes = (length.saturating_sub(1)..bytes.len()).step_by(length.max(1));
+    probes.find_map(|probe| {
+        let start = probe - zeros_at_end(bytes.get(..probe)?);
+        let run = bytes.get(start..start.checked_add(length)?)?;
+        run.iter().all(|&byte| byte == 0).then_some(start)
+    })
+}
+
+/// The number of zeros at the end of these bytes.
+fn zeros_at_end(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|&&byte| byte == 0).count()
 }
 
 /// The byte ranges of a frame of zstd that are compressed. The other bytes are headers and uncompressed data.

@@ -34,7 +34,8 @@ pub struct CParams {
     /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD), the
     /// default.
     pub codec: Codec,
-    /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on.
+    /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on. For blocks
+    /// of more than 256 KiB, zstd compresses equally at the levels 6 to 8.
     pub clevel: u8,
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,
@@ -47,6 +48,9 @@ pub struct CParams {
     /// The filters, in order of application. By default there is only a shuffle, at the last position. `trunc_prec` and
     /// `int_trunc` must come before all other filters. After them there can be one `delta`, and it must come before
     /// each shuffle and each `bytedelta`.
+    ///
+    /// As in C-Blosc2, a chunk that is stored without compression keeps all bits of its items, also with `trunc_prec` or
+    /// `int_trunc`: at level 0, for data of fewer than 32 bytes, and for data that does not get shorter.
     pub filters: [Filter; 6],
 }
 
@@ -87,6 +91,14 @@ impl CParams {
             *slot = filter.in_chunk(typesize_byte(typesize));
         }
         Ok(self)
+    }
+
+    /// The filters that cannot be undone.
+    pub(crate) fn truncations(&self) -> [Filter; 6] {
+        self.filters.map(|filter| match filter.without_parameter() {
+            Filter::TRUNC_PREC | Filter::INT_TRUNC => filter,
+            _ => Filter::NONE,
+        })
     }
 
     /// Whether blocks of this size are split. Blocks that are not a whole number of items are never split, because

@@ -145,15 +145,13 @@ enum EncoderState {
     Lz4,
     Zlib(Box<CompressorOxide>),
     Zstd(Box<zstd_encode::Encoder>),
-    /// This crate has no encoder for the codec, so all streams are stored without compression.
-    None,
 }
 
 #[cfg(feature = "compress")]
 impl StreamEncoder {
     pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
-        // The crates end the process if the system has no memory for their tables. So memory for the tables is reserved
-        // here and released again.
+        // The encoders would end the process if the system had no memory for their tables. So `new` tries to reserve
+        // that much, and fails first.
         memory::reserve(&mut Vec::new(), encoder_memory(codec, level))?;
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
@@ -162,12 +160,12 @@ impl StreamEncoder {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
             }
-            Codec::ZSTD => {
+            // Zstd: `CParams::check` has rejected the other codecs.
+            _ => {
                 let row = usize::from(level).saturating_sub(1);
                 let level = ZSTD_LEVELS.get(row).copied().unwrap_or_default();
                 EncoderState::Zstd(Box::new(zstd_encode::Encoder::new(level)))
             }
-            _ => EncoderState::None,
         };
         Ok(Self { state, output: Vec::new() })
     }
@@ -176,6 +174,7 @@ impl StreamEncoder {
     pub(crate) fn compress(&mut self, stream: &[u8]) -> Result<Option<&[u8]>, Fault> {
         if let EncoderState::Zstd(encoder) = &mut self.state {
             self.output.clear();
+            memory::reserve(&mut self.output, zstd_encode::max_output_len(stream.len()))?;
             encoder.compress(stream, &mut self.output);
             return Ok(Some(&self.output[..]).filter(|output| output.len() < stream.len()));
         }
@@ -202,8 +201,26 @@ impl StreamEncoder {
                 let (status, _, length) = deflate::compress(encoder, stream, output, TDEFLFlush::Finish);
                 (status == TDEFLStatus::Done).then_some(length)?
             }
-            _ => return None,
+            EncoderState::Zstd(_) => return None,
         };
         self.output.get(..length).filter(|_| length > 0 && length < stream.len())
+    }
+}
+
+#[cfg(all(test, feature = "compress"))]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn compress_reserves_the_output_of_zstd() {
+        let noise: Vec<u8> =
+            (0..300_000_u32).map(|number| number.wrapping_mul(0x9e37_79b9).to_le_bytes()[3]).collect();
+        for length in [100, 5_000, 300_000] {
+            let stream = noise.get(..length).unwrap_or_default();
+            let mut encoder = StreamEncoder::new(Codec::ZSTD, 1).map_err(Error::from).unwrap();
+            assert!(encoder.compress(stream).is_ok());
+            assert_eq!(encoder.output.capacity(), zstd_encode::max_output_len(length));
+        }
     }
 }

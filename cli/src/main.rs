@@ -39,6 +39,7 @@ use crate::commands::{Command, overview};
     // The help shows this name, and not the name of the program file, which is `b2nd.exe` on Windows.
     bin_name = "b2nd",
     version,
+    long_version = LONG_VERSION,
     max_term_width = 80,
     arg_required_else_help = true,
     mut_arg("color", |arg| arg.hide_short_help(true).help("When to use colors")),
@@ -73,6 +74,13 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// The version with the features that this program was built with, for a bug report.
+const LONG_VERSION: &str = if cfg!(feature = "remote") {
+    concat!(env!("CARGO_PKG_VERSION"), "\nfeatures: +remote")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), "\nfeatures: -remote")
+};
 
 fn main() -> ExitCode {
     let mut command = Arguments::command();

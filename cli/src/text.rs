@@ -51,6 +51,12 @@ pub(crate) fn short_size(bytes: impl Into<i128>) -> String {
     with_unit(bytes.into(), 1)
 }
 
+/// A number of bytes in a message: exact, and with a unit if it is long.
+pub(crate) fn byte_count(number: u64) -> String {
+    let exact = count(number, "byte");
+    if number < 1024 { exact } else { format!("{exact} ({})", short_size(number)) }
+}
+
 /// Formats a size in the largest unit in which it is at least 1, with at most `decimals` decimals.
 fn with_unit(bytes: i128, decimals: u32) -> String {
     const UNITS: [&str; 9] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
@@ -148,6 +154,15 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     let digits =
         |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('?'));
     bytes.iter().flat_map(digits).collect()
+}
+
+/// The question whether the user meant the most similar of these names, with a space after it; empty if no name is
+/// similar.
+pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
+    let likeness = |name: &str| strsim::jaro(text, name);
+    let nearest = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let nearest = nearest.filter(|name| likeness(name) > 0.8);
+    nearest.map_or(String::new(), |name| format!("did you mean '{}'? ", clean(name)))
 }
 
 /// A number with its noun.

@@ -131,10 +131,11 @@ impl<R> Array<R> {
     ///
     /// ```
     /// use b2nd_frame::Array;
+    /// use b2nd_frame::b2nd_serde::Layout;
     ///
     /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
     /// let meta = array.meta().expect("a metalayer");
-    /// assert_eq!((meta.chunkshape(), meta.blockshape()), (&[2, 3][..], &[1, 2][..]));
+    /// assert_eq!((meta.layout(), meta.version()), (Layout::B2nd, 0));
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     #[must_use]
@@ -142,13 +143,59 @@ impl<R> Array<R> {
         self.shared.meta()
     }
 
-    /// The number of items along each dimension. [`meta`](Self::meta) also has the chunk shape and the block shape.
+    /// The number of items along each dimension.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.shape(), [3, 5]);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     #[must_use]
     pub fn shape(&self) -> &[i64] {
         self.shared.shape()
     }
 
+    /// The number of items of a chunk along each dimension; `None` if the array is a
+    /// [super-chunk](Self#super-chunks).
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.chunkshape(), Some(&[2, 3][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn chunkshape(&self) -> Option<&[i32]> {
+        self.meta().map(Meta::chunkshape)
+    }
+
+    /// The number of items of a block along each dimension; `None` if the array is a
+    /// [super-chunk](Self#super-chunks). The chunk shape if the array has no blocks
+    /// ([`ArrayHeader::has_blocks`](crate::ArrayHeader::has_blocks)).
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.blockshape(), Some(&[1, 2][..]));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
+    #[must_use]
+    pub fn blockshape(&self) -> Option<&[i32]> {
+        self.shared.blockshape()
+    }
+
     /// The dtype as text; `None` if the layout has no dtype.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// assert_eq!(Array::open("tests/data/int32_3x5.b2nd")?.dtype(), Some("<i4"));
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     #[must_use]
     pub fn dtype(&self) -> Option<&str> {
         self.shared.dtype_text()
@@ -173,6 +220,14 @@ impl<R> Array<R> {
     }
 
     /// The size of an item in bytes.
+    ///
+    /// ```
+    /// use b2nd_frame::Array;
+    ///
+    /// let array = Array::open("tests/data/int32_3x5.b2nd")?;
+    /// assert_eq!(array.item_size(), 4);
+    /// # Ok::<(), b2nd_frame::Error>(())
+    /// ```
     #[must_use]
     pub fn item_size(&self) -> usize {
         self.shared.typesize

@@ -35,6 +35,11 @@ pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }
 
+/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
+pub(crate) fn is_too_high(number: u64, cbytes: u64) -> bool {
+    i128::from(number) > last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
+}
+
 /// The directory of a sparse frame, from the path of its file `chunks.b2frame`; `None` if the path has another file
 /// name.
 pub(crate) fn sparse_folder(path: &Path) -> Option<&Path> {

@@ -30,14 +30,16 @@
 //! | `decode` of a metalayer | the metalayer | the size of the value |
 //! | a [`check`](crate::check()) | header, trailer, chunk index, names and headers of chunk files; up to 20 times if opened by a path | 8, plus 4 per byte of offsets in the chunk index, of which at most 64 MiB are kept |
 //! | [`Frame::chunks`](crate::Frame::chunks), [`Frame::count_chunks`](crate::Frame::count_chunks) | the chunk index, page by page | a page of at most 16 MiB |
+//! | [`Frame::unowned_bytes`](crate::Frame::unowned_bytes) | the chunk index, page by page, and the header of each chunk | 3, and a page of at most 16 MiB |
 //! | [`Chunks::compressed`](crate::Chunks::compressed) | one chunk | 2 |
 //! | `Chunks::decompressed` | one chunk | 1, and its decompressed size, at most 2 GiB |
 //! | `Array::open` | as `Frame::open`; of a super-chunk also the trailer | as `Frame::open`. The array keeps what its slices have read and will need again: pages of the chunk index of 4 MiB in all, the first bytes of chunks with their tables of blocks, 4 MiB in all, and the memory for decompressing, 16 MiB in all |
-//! | `Array::slice` | the header, to notice a change of the file; the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest |
+//! | `Array::slice` | the header, to notice a change of the file; the blocks of the slice and the tables of blocks, or whole chunks with a dictionary or the delta filter; chunks are refused if they together have more bytes than the frame, or share a file | the size of the slice, plus 20 per byte of a table of blocks and 32 for each chunk file, plus one decompressed block for each thread (a whole chunk if it has a dictionary or the delta filter). Such a block has at most 1024 per byte, 64 MiB or the size of the slice, whichever is largest. The time grows with the decompressed size of the needed blocks, which has the same limit for each block |
 //! | `Slice::plan` | nothing: you read the ranges | as `Array::slice`, and the bytes of a wave: at most 64 MiB, or one block or chunk that is longer |
 //! | [`Check`](crate::Check) of [chunk headers](crate::CheckDepth::ChunkHeaders) | as a `check`, and the header and the table of blocks of each chunk | as a `check`, and 192 MiB in all |
 //! | [`Check`](crate::Check) of [chunk data](crate::CheckDepth::ChunkData) | the whole frame, chunk by chunk | as above, and for each thread one block of a chunk, or a whole chunk or vlmetalayer: 1024 per byte, or 64 MiB. With several threads, also the stored chunks that wait: two for each thread, but at most 64 MiB and one chunk. The time grows with the decompressed size |
 //! | [`Store::open`](crate::Store::open) | the names in a folder or zip file, the keys in its data, the trailers of tables | 16, and 16 MiB for the keys |
+//! | [`Store::frame`](crate::Store::frame), `Store::array`, [`Store::attributes`](crate::Store::attributes) | the directory of a zip file; then as `Frame::open`, `Array::open` and `Frame::trailer` | as these functions, and for the directory as `zip_member`; for a frame in the data of the store as `EmbeddedFrames` |
 //! | `EmbeddedFrames` | the list of keys, then the selected frame | 16 MiB for the keys, and one chunk: 1024 per byte, or 64 MiB |
 //! | [`KnownRanges`](crate::KnownRanges) | nothing | 1, and about 100 for each range, until it is cleared |
 //! | [`scan`](crate::scan()) | the file | 2 MiB in all |
@@ -46,7 +48,7 @@
 //! | [`Salvage`](crate::Salvage) | the whole file, chunk by chunk | 4 for header and trailer, 64 for each chunk of the array, a text for each range of lost or restored chunks, and as a `Check` of chunk data for one chunk |
 //! | [`Edit::apply`](crate::Edit::apply) of a shape or dtype | header and trailer; if indexes become stale, also the chunk index | as `Frame::open` and `Frame::trailer`, each twice, and 1 MiB |
 //! | `ArrayUpdate` | in each commit, header, chunk index and trailer, and if no commit was before it, the header of each chunk; the chunks that a write or resize changes in part | 8 for header and trailer; 200 for each chunk of the array; the compressed bytes of the changed chunks until the commit, and decompressed chunks of at most 64 MiB or one chunk |
-//! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes |
+//! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes; 9 for each chunk file of a sparse frame that is copied |
 //!
 //! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The 8 bytes are
 //! allocated in pages of 16 KiB. So a chunk takes a whole page if its number is far from the numbers of all other

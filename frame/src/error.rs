@@ -2,6 +2,7 @@
 
 use core::error;
 use core::fmt;
+use core::iter::successors;
 use core::ops::Range;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -390,8 +391,15 @@ impl fmt::Display for Error {
     }
 }
 
+/// The message with those of its sources, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the
+/// fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            write!(f, "{self}")?;
+            let mut sources = successors(error::Error::source(self), |error| error.source());
+            return sources.try_for_each(|source| write!(f, ": {source}"));
+        }
         f.debug_struct("Error")
             .field("kind", &self.kind())
             .field("message", &format_args!("{self}"))

@@ -17,7 +17,7 @@
 //! | `DamagedFile::unless_changed` | the first bytes, the length of the open source, and the version of the file at the path | when a salvage has found the chunks, and when it has read them |
 //!
 //! Two functions read again until nothing changes: `open_stable` compares headers, and `repeated_check::repeat` the findings of
-//! two checks and the version of the file between them.
+//! two checks and the versions of all files between them.
 
 use core::num::NonZeroU64;
 use std::collections::hash_map::DefaultHasher;
@@ -28,8 +28,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A file modified more than this long before a frame was opened is not from a later commit. File times are less exact
-/// than the system clock; FAT rounds them to two seconds.
+/// If a file was modified longer than this before a frame was opened, it is not from a later commit. File times are
+/// less exact than the system clock; FAT rounds them to two seconds.
 const CLOCK: Duration = Duration::from_secs(2);
 
 /// The version of a file or of another source. While it stays equal, the bytes are taken to be unchanged.

@@ -192,6 +192,10 @@ pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity}
 pub use dump::dump_header;
 #[cfg(feature = "compress")]
 pub use edit::array_update::ArrayUpdate;
+/// For the command `b2nd`. These names can change in any release, as can the methods that the documentation hides.
+#[doc(hidden)]
+#[cfg(feature = "compress")]
+pub use edit::array_update::check_appended_shape;
 pub use edit::change::Edit;
 pub use edit::rewrite::Rewrite;
 pub use error::{Error, ErrorKind};
@@ -239,7 +243,6 @@ pub use write::frame_builder::FrameBuilder;
 pub use write::frame_writer::FrameWriter;
 #[cfg(all(feature = "compress", feature = "ndarray"))]
 pub use write::whole_array::write_array;
-/// For the command `b2nd`. These names can change in any release, as can the methods that the documentation hides.
 #[doc(hidden)]
 pub use {
     chunk::expansion::expansion_limit, chunk_file::SPARSE_INDEX, find::store::is_store_folder,

@@ -223,23 +223,23 @@ pub(crate) fn read_once(source: &(impl ReadAt + ?Sized), offset: u64, length: u6
 }
 
 /// The longest read for which [`read_up_to`] allocates memory without asking for the size of the source.
-const SHORT: usize = 1 << 16;
+const SHORT: u64 = 1 << 16;
 
 /// Appends the bytes from `offset` on to `bytes`, until `bytes` has `length` bytes in all, or the source ends.
 pub(crate) fn read_up_to(
     source: &(impl ReadAt + ?Sized),
     offset: u64,
-    length: u64,
+    mut length: u64,
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
-    let mut length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
     // The length can come from a damaged file, so the memory must not exceed what the source has. Asking for the size
     // costs a system call, which a short read does without.
     if length > SHORT {
-        let rest = usize::try_from(source.size()?.saturating_sub(offset)).unwrap_or(usize::MAX);
-        length = length.min(start.saturating_add(rest));
+        let rest = source.size()?.saturating_sub(offset);
+        length = length.min(rest.saturating_add(start as u64));
     }
+    let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
     // If the length exceeds the memory, this is an error, not an abort.
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length.max(start), 0);

@@ -29,8 +29,8 @@ pub(crate) fn gaps<T: Copy + Ord>(
     })
 }
 
-/// For each range that begins before an earlier range ends: the name of the earlier range that ends last, then the
-/// range's own name. The ranges must be sorted by their starts.
+/// Returns two names for each range that overlaps an earlier one: the name of the earlier range that ends last, then
+/// the range's own name. The ranges must be sorted by their starts.
 pub(crate) fn overlaps<T: Copy + Ord, N: Copy>(
     ranges: impl IntoIterator<Item = (Range<T>, N)>,
 ) -> impl Iterator<Item = (N, N)> {

@@ -40,7 +40,7 @@ use value::ValueDeserializer;
 /// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
 /// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
 /// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores it.
-/// Bytes after the metalayer are an error too, but every other error takes precedence.
+/// Bytes after the metalayer are an error too, but every other error takes precedence; [`take_from_slice`] returns them.
 ///
 /// A type whose `Deserialize` catches the error, or reads nothing, accepts any bytes.
 ///

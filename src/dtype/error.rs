@@ -117,8 +117,12 @@ impl fmt::Display for Error {
     }
 }
 
+/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
             .field("character", &self.0.character)

@@ -83,7 +83,7 @@ pub enum ErrorKind {
     Nul,
     /// The dtype is longer than 2147483647 bytes.
     DtypeLength,
-    /// Bytes are left after the metalayer.
+    /// Bytes are left after the metalayer. [`take_from_slice`](crate::take_from_slice) returns them instead.
     TrailingBytes,
     /// The Rust type or the value has another number of entries than the layout.
     EntryCount,
@@ -256,8 +256,12 @@ impl fmt::Display for Message<'_> {
     }
 }
 
+/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            return fmt::Display::fmt(self, f);
+        }
         f.debug_struct("Error")
             .field("kind", &self.kind())
             .field("entry", &self.entry())
@@ -289,6 +293,13 @@ impl serde::de::Error for Error {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::custom(message)
+    }
+
+    #[cold]
+    fn missing_field(field: &'static str) -> Self {
+        Self::custom(format_args!(
+            "missing field `{field}`: the metalayer has no such entry, so the field must be an `Option` or have a `default`"
+        ))
     }
 
     #[cold]

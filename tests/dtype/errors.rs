@@ -247,10 +247,12 @@ fn dtype_error_keeps_the_string() {
     let error = refusal(text);
     assert_eq!(error.input(), text);
     assert_eq!(
-        format!("{error:?}"),
-        "Error { kind: UnknownType, character: Some(8), \
-         message: \"expected a type such as <i4 or float64, found 'decimal128'\", input: \"[('a', 'decimal128')]\" }"
+        format!("{error:#?}"),
+        "Error {\n    kind: UnknownType,\n    character: Some(\n        8,\n    ),\n    \
+         message: \"expected a type such as <i4 or float64, found 'decimal128'\",\n    \
+         input: \"[('a', 'decimal128')]\",\n}"
     );
+    assert_eq!(format!("{error:?}"), error.to_string());
 }
 
 #[test]

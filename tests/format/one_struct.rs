@@ -67,10 +67,12 @@ fn from_slice_gives_absent_entries_a_default_or_names_the_missing_field() {
     let value: WithDefaults = from_slice(&bytes_of(Layout::Caterva)).unwrap();
     assert_eq!((value.dtype_format, value.dtype.as_str()), (0, "|V1"));
 
+    const MISSING: &str = "byte 0: missing field `dtype_format`: the metalayer has no such entry, so the field must be an \
+                           `Option` or have a `default`";
     let error = from_slice::<crate::common::Seven>(&bytes_of(Layout::Caterva)).unwrap_err();
-    assert_eq!(error.to_string(), "byte 0: missing field `dtype_format`");
+    assert_eq!(error.to_string(), MISSING);
     let error = from_slice::<crate::common::Seven>(&bytes_of(Layout::B2ndSix)).unwrap_err();
-    assert_eq!(error.to_string(), "byte 0: missing field `dtype_format`");
+    assert_eq!(error.to_string(), MISSING);
 }
 
 #[test]

@@ -14,9 +14,17 @@ const RLE: u32 = 1;
 const COMPRESSED: u32 = 2;
 
 /// The length of a header.
-const HEADER: usize = 3;
+pub(crate) const HEADER: usize = 3;
 /// The largest block (`Block_Maximum_Size`).
 pub(crate) const MAX_BLOCK: usize = 1 << 17;
+
+/// The most bytes that [`BlockWriter::write`] appends for a block of this length, including an attempt that it removes.
+///
+/// A literal takes at most one byte, and a sequence of at least 3 bytes at most 6: 26 bits for three codes, and 22 for the
+/// distance. The additional bits of long lengths are fewer than the bytes. Headers and tables take fewer than 256 bytes.
+pub(crate) const fn max_attempt(length: usize) -> usize {
+    length.saturating_mul(2).saturating_add(256)
+}
 
 /// Writes blocks, and keeps what a decoder has from earlier blocks: distances, Huffman codes and tables.
 #[derive(Debug, Default)]
@@ -95,4 +103,48 @@ fn collect_literals(bytes: &[u8], sequences: &[Sequence], literals: &mut Vec<u8>
         rest = others.get(sequence.length as usize..).unwrap_or_default();
     }
     literals.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::WINDOW;
+
+    /// Numbers from 0 to 2³² - 1, evenly distributed.
+    fn noise() -> impl FnMut() -> u32 {
+        let mut state = 1_u64;
+        move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            narrow((state >> 32) as usize)
+        }
+    }
+
+    #[test]
+    fn write_appends_at_most_max_attempt() {
+        let mut noise = noise();
+        let bytes: Vec<u8> = (0..MAX_BLOCK).map(|_| noise().to_le_bytes()[3]).collect();
+        for length in [1, 2, 3, 10, 50, 1000, 4000, MAX_BLOCK] {
+            // The most literals of a sequence, and the most bytes of a match beyond the shortest.
+            for (literals, more) in
+                [(1, 1), (2, 1), (1, 2), (4, 4), (64, 1), (1, 64), (100, 100), (70_000, 70_000)]
+            {
+                let mut sequences = Vec::new();
+                let mut left = narrow(length);
+                loop {
+                    let distance = 1 + noise() % narrow(WINDOW);
+                    let next =
+                        Sequence { literals: noise() % literals, length: 3 + noise() % more, distance };
+                    match left.checked_sub(next.literals + next.length) {
+                        Some(rest) => left = rest,
+                        None => break,
+                    }
+                    sequences.push(next);
+                }
+                let mut output = Vec::with_capacity(max_attempt(length));
+                let room = output.capacity();
+                BlockWriter::default().write(&bytes[..length], &sequences, true, &mut output);
+                assert_eq!(output.capacity(), room, "{length} bytes, {literals} literals, {more} more");
+            }
+        }
+    }
 }

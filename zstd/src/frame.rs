@@ -4,7 +4,7 @@ use core::fmt;
 
 use alloc::vec::Vec;
 
-use crate::block::{BlockWriter, MAX_BLOCK};
+use crate::block::{BlockWriter, HEADER, MAX_BLOCK, max_attempt};
 use crate::bytes::part;
 use crate::levels::{LEVELS, strategy};
 use crate::parse::{Parsers, Source, WINDOW};
@@ -19,6 +19,9 @@ const CONTENT_SIZE_SHIFT: u32 = 6;
 const MIN_WINDOW_LOG: u32 = 10;
 const WINDOW_LOG_SHIFT: u32 = 3;
 
+/// The longest header of a frame.
+const MAX_HEADER: usize = 14;
+
 /// After this number of bytes, positions start at 0 again, so that they fit 32 bits. The first matches then have no
 /// earlier bytes.
 const SEGMENT: usize = 1 << 30;
@@ -32,6 +35,26 @@ const SEGMENT: usize = 1 << 30;
 /// ```
 pub fn compress(data: &[u8], level: u8, output: &mut Vec<u8>) {
     Encoder::new(level).compress(data, output);
+}
+
+/// The spare capacity that the output needs, so that no data of this length makes [`compress`] reallocate it.
+///
+/// This is more than the longest frame, because an attempt to compress a block can be longer than the block. Such an
+/// attempt is removed again.
+///
+/// ```
+/// let data: Vec<u8> = (0..1000_u32).map(|number| (number * number % 251) as u8).collect();
+/// let mut frame = Vec::new();
+/// frame.try_reserve(zstd_encode::max_output_len(data.len()))?;
+/// // If the system had no memory for the frame, an error would have been returned.
+/// zstd_encode::compress(&data, 1, &mut frame);
+/// # Ok::<(), std::collections::TryReserveError>(())
+/// ```
+#[must_use]
+pub const fn max_output_len(length: usize) -> usize {
+    let block = if length < MAX_BLOCK { length } else { MAX_BLOCK };
+    let headers = MAX_HEADER + HEADER * length.div_ceil(MAX_BLOCK);
+    (length - block).saturating_add(headers + max_attempt(block))
 }
 
 /// An encoder, which keeps its memory for the next data.

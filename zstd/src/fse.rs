@@ -170,8 +170,8 @@ impl Table {
         let mut first = 0;
         for (symbol, share) in symbols.iter_mut().zip(shares.iter().map(|share| share.unsigned_abs())) {
             if share > 0 {
-                // The upper bits of the next state are a number from `share` to 2 · `share` - 1. This number selects
-                // the state of this symbol, and the lower bits are written.
+                // After the lower bits are written, the rest of the next state is a number from `share` to
+                // 2 * `share` - 1. It selects one of the symbol's states.
                 let bits = log - (u32::from(share).next_power_of_two().ilog2());
                 let bits = u16::try_from(bits).unwrap_or_default();
                 *symbol = SymbolStates { first, share, bits, threshold: share << bits << 1 };
@@ -222,6 +222,8 @@ pub(crate) struct State<'t> {
 
 impl<'t> State<'t> {
     /// Starts with the last symbol of a stream: a state in which a decoder emits this symbol.
+    // Of the symbol's states, the first one has the most bits. A decoder of Huffman weights stops when it has read beyond
+    // the start of the stream, so these states must not have 0 bits.
     pub(crate) fn new(table: &'t Table, symbol: u8) -> Self {
         let first = get(&table.symbols, symbol.into()).first;
         Self { table, value: get(&table.states, first.into()) }

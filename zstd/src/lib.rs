@@ -18,8 +18,13 @@
 //! | levels | matches are found by | and chosen by |
 //! |---|---|---|
 //! | 1 to 3 | a hash table | taking each match |
-//! | 4 to 12 | rows of 16 candidates | comparing up to three positions |
+//! | 4 and 5 | rows of 16 candidates | taking the best match at a position |
+//! | 6 | rows of 16 candidates | looking for a better match at the next position |
+//! | 7 to 12 | rows of 16 candidates | looking for a better match at the next two positions |
 //! | 13 to 22 | binary trees | finding the cheapest sequences |
+//!
+//! After a better match, the search for a still better one starts again. For data of more than 256 KiB, the levels 13 to
+//! 15 do the same as 11 and 12.
 //!
 //! The C library also has dictionaries, streaming, and negative levels, which are faster. This crate only compresses a
 //! slice to a whole frame.
@@ -78,4 +83,4 @@ mod levels;
 
 mod frame;
 
-pub use frame::{Encoder, compress};
+pub use frame::{Encoder, compress, max_output_len};

@@ -5,6 +5,7 @@
 /// have 1, 2, 4 or 8 bytes; for other sizes see [`delta_step`]. With a reference, which is block 0 of the chunk,
 /// replaces each byte by its XOR with the byte at the same place of the reference. Bytes after the last whole step do
 /// not change.
+#[cfg(any(feature = "compress", test))]
 pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
     xor(typesize, reference, data, |found, _| found);
 }
@@ -15,8 +16,8 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
 }
 
 /// Without a reference, `delta` and `undelta` both combine a step with the unfiltered bytes of the step before it.
-/// `next_before` gets the value of a byte before the XOR and its value after the XOR. It returns the unfiltered one:
-/// the first value for `delta`, the second for `undelta`.
+/// `next_before(before, after)` picks the unfiltered one of the two values of a byte: `before` in `delta`, `after` in
+/// `undelta`.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);
@@ -55,6 +56,7 @@ fn delta_step(typesize: usize) -> usize {
 
 /// Divides the data into `rows` rows of equal length, and replaces each byte by its difference from the byte before it
 /// in the row. Bytes after the last row do not change.
+#[cfg(any(feature = "compress", test))]
 pub(crate) fn bytedelta(rows: usize, data: &mut [u8]) {
     for row in rows_of(rows, data) {
         row.iter_mut().fold(0, |before, byte| {

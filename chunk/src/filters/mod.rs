@@ -2,15 +2,18 @@
 //!
 //! If `src` and `dst` have different lengths, a filter uses only as many bytes of each as the shorter one has.
 
-// Without the feature `compress`, only the inverses are used.
-#![cfg_attr(not(feature = "compress"), allow(dead_code, unused_imports))]
-
 mod delta;
 mod shuffle;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "compress")]
 mod truncate;
 
-pub(crate) use self::delta::{bytedelta, delta, unbytedelta, undelta};
-pub(crate) use self::shuffle::{bitshuffle, shuffle, unbitshuffle, unshuffle};
+#[cfg(any(feature = "compress", test))]
+pub(crate) use self::delta::{bytedelta, delta};
+pub(crate) use self::delta::{unbytedelta, undelta};
+#[cfg(any(feature = "compress", test))]
+pub(crate) use self::shuffle::{bitshuffle, shuffle};
+pub(crate) use self::shuffle::{unbitshuffle, unshuffle};
+#[cfg(feature = "compress")]
 pub(crate) use self::truncate::truncate;

@@ -27,6 +27,7 @@ const LANES: usize = 16;
 const ITEMS: usize = 8 * LANES;
 
 /// The values of the constant parameter `IS_INVERSE`.
+#[cfg(any(feature = "compress", test))]
 const FORWARD: bool = false;
 const INVERSE: bool = true;
 
@@ -47,6 +48,7 @@ macro_rules! with_width {
 }
 
 /// Writes byte 0 of all items, then byte 1, and so on. Bytes after the last whole item are copied.
+#[cfg(any(feature = "compress", test))]
 pub(crate) fn shuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 1, src, dst) {
         with_width!(transpose::<FORWARD>(itemsize, count, src, dst));
@@ -62,6 +64,7 @@ pub(crate) fn unshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
 
 /// Writes bit 0 of byte 0 of all items, then bit 1, and so on. If the number of items is not a multiple of 8, it is
 /// rounded down to a multiple of 8, and the bytes after these items are copied.
+#[cfg(any(feature = "compress", test))]
 pub(crate) fn bitshuffle(itemsize: usize, src: &[u8], dst: &mut [u8]) {
     if let Some((count, src, dst)) = copy_rest(itemsize, 8, src, dst) {
         with_width!(transpose_bits::<FORWARD>(itemsize, count / 8, src, dst));

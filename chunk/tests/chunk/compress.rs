@@ -330,6 +330,31 @@ fn truncation_clears_the_bits_that_its_parameter_names() {
         assert!(once == around(&expected), "{filter}: {:x?}", &once[item.len()..2 * item.len()]);
         let (_, chunk) = compressed(params, &once);
         assert!(decompressed(&chunk) == once, "{filter}, twice");
+        // A chunk of equal items.
+        let (header, chunk) = compressed(params, &item.repeat(1000));
+        assert_eq!(header.special(), Some(SpecialValue::Value), "{filter}");
+        assert!(decompressed(&chunk) == expected.repeat(1000), "{filter}: {:x?}", &chunk[32..]);
+    }
+}
+
+#[test]
+fn equal_items_that_are_truncated_to_zeros_become_a_chunk_of_zeros() {
+    let filter = Filter { meta: i8::cast_unsigned(-4), ..Filter::INT_TRUNC };
+    let params = with_filters(CParams::new(2), &[filter, Filter::SHUFFLE]);
+    let (header, chunk) = compressed(params, &[15, 0].repeat(16));
+    assert_eq!((header.special(), chunk.len()), (Some(SpecialValue::Zeros), 32));
+}
+
+#[test]
+fn data_that_is_stored_is_not_truncated() {
+    let filter = Filter { meta: 1, ..Filter::TRUNC_PREC };
+    let mut params = with_filters(CParams::new(4), &[filter, Filter::SHUFFLE]);
+    let constant = [0xff; 4].repeat(7);
+    assert!(decompressed(&compressed(params, &constant).1) == constant, "7 items");
+    assert!(decompressed(&compressed(params, &noise(40)).1) == noise(40), "noise");
+    params.clevel = 0;
+    for data in [[0xff; 4].repeat(1000), noise(4000)] {
+        assert!(decompressed(&compressed(params, &data).1) == data, "level 0, {} bytes", data.len());
     }
 }
 

@@ -25,7 +25,10 @@ fn chunk_of(codec: u8, stream: &[u8]) -> Vec<u8> {
 }
 
 fn result(chunk: &[u8]) -> Result<Vec<u8>, (ErrorKind, String)> {
-    let kind_and_text = |error: Error| (error.kind(), error.to_string());
+    let kind_and_text = |error: Error| {
+        assert_eq!(format!("{error:?}"), error.to_string());
+        (error.kind(), error.to_string())
+    };
     let mut data = vec![0xaa; ChunkHeader::parse(chunk).map_or(0, |header| header.nbytes().min(1 << 20))];
     let decompressed = Chunk::parse(chunk)
         .and_then(|chunk| Decompressor::new().decompress_into(&chunk, &mut data))

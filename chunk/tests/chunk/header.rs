@@ -336,6 +336,21 @@ fn a_block_ends_after_its_last_stream() {
 }
 
 #[test]
+fn blocks_begin_after_the_length_of_an_empty_dictionary() {
+    // One block of 8 zeros, with LZ4. After its entry in the table there are two lengths: of the dictionary, and of the
+    // stream.
+    let mut chunk = [0; 44];
+    chunk[..4].copy_from_slice(&[5, 1, 0x35, 1]);
+    (chunk[4], chunk[8], chunk[12], chunk[31]) = (8, 8, 44, 1);
+    for (start, is_valid) in [(36, false), (39, false), (40, true)] {
+        chunk[32] = start;
+        let header = parsed(&chunk);
+        assert_eq!(header.blocks_start(&chunk), 40);
+        assert_eq!(header.check_table(&chunk).is_ok(), is_valid, "{start}");
+    }
+}
+
+#[test]
 fn a_wrong_offset_of_a_block_is_named() {
     let says = |bytes: [u8; 32], starts: [i32; 3]| {
         let mut table = BlockTable::new(&parsed(&bytes), &[]);

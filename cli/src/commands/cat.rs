@@ -50,8 +50,9 @@ pub(crate) struct Cat {
     /// Print a JSON object with all items
     ///
     /// Numbers are not rounded: the float32 nearest to 0.1 is 0.10000000149011612, as in NumPy's `tolist`. NaN and
-    /// infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are text, in
-    /// which a byte that is not UTF-8 is \xNN. In a text with such a byte, or with the characters \x, a backslash is \\
+    /// infinities are the strings "NaN", "Infinity" and "-Infinity", and `NaT` is null. Items of dtype S are printed as
+    /// text. In it, \xNN stands for a byte that is not UTF-8. In a text with such a byte, or with the characters \x, a
+    /// backslash is \\
     #[arg(long, conflicts_with = "npy")]
     json: bool,
     /// Print all items as comma-separated values: a line for each item if there is 1 dimension, for each row if there

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use b2nd_frame::{
     ArrayUpdate, Codec, Error, Filter, Frame, FrameBuilder, Metalayer, PackedTensor, Vlmetalayer,
-    write_new_file,
+    check_appended_shape, write_new_file,
 };
 use b2nd_serde::dtype::{Dtype, Field, Kind};
 use b2nd_serde::geometry::Dimensions;
@@ -20,17 +20,17 @@ use serde::Serialize;
 use super::new_files::{Made, Maker, NewFiles};
 use crate::code;
 use crate::input::{
-    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Selected, Selection, Target,
+    Address, Failure, Inside, Items, Location, Npy, Numbers, Paths, Reader, Selected, Selection, Target,
     pair_or_paths, zeroed,
 };
-use crate::names::has_extension;
+use crate::names::{has_extension, is_named_blosc2};
 use crate::output::change::{FROM_ITEMS, exists, of_either, outdated_layers};
 use crate::output::items::{Item, npy_header};
 use crate::output::mend::with_salvage;
 use crate::pool::lock;
 use crate::problem::Problem;
 use crate::terminal::{Outcome, complain, remark};
-use crate::text::{self, Tuple, count, more_counts, short_size};
+use crate::text::{self, byte_count, count, more_counts, short_size};
 use crate::waiting::{Wait, while_changing};
 
 /// Convert between NumPy files and arrays, or compress anew
@@ -165,6 +165,12 @@ struct Conversions<'f> {
     wait: Wait,
 }
 
+/// The hint for a FROM of another format, such as CSV.
+const OTHER_FORMAT: &str = "; FROM must be an array or a NumPy file: load other formats, such as CSV, with NumPy, and `numpy.save` them";
+
+/// The hint for an array without a dtype.
+const GIVE_DTYPE: Option<&str> = Some("; `b2nd rewrite --dtype` gives the array one");
+
 /// The items of FROM.
 enum Source {
     Npy(Npy),
@@ -179,44 +185,20 @@ struct NewItems {
 }
 
 impl NewItems {
-    /// Refuses items that cannot be appended to the array `to`. The items have all dimensions of the array, or all
-    /// except `axis`. In the second case, they make the array longer by 1 along `axis`.
-    fn fits(&self, to: &Meta) -> Result<(), Problem> {
-        let Self { dtype, shape: found, axis } = self;
-        let refuse = |why: String| Err(Problem::new(code::INVALID_INPUT, why));
-        let wanted = to.dtype().unwrap_or_default();
+    /// Refuses items that cannot be appended to the array `meta` at the path `to`.
+    fn fits(&self, meta: &Meta, to: &Path) -> Result<(), Problem> {
+        let Self { dtype, shape, axis } = self;
+        let Some(wanted) = meta.dtype() else {
+            let message = "items can be appended only to an array with a dtype, and this one stores none";
+            return Err(Problem { hint: GIVE_DTYPE, ..Problem::new(code::UNSUPPORTED, message) }.at(to));
+        };
         if !have_same_bytes(dtype, wanted) {
-            return refuse(format!(
+            let message = format!(
                 "items of dtype {dtype} cannot be appended to an array of dtype {wanted}; convert the items to {wanted} first, as with NumPy's `astype`"
-            ));
+            );
+            return Err(Problem::new(code::INVALID_INPUT, message));
         }
-        let shape: Vec<u64> = to.shape().iter().map(|items| items.unsigned_abs()).collect();
-        if *axis >= shape.len() {
-            return refuse(format!(
-                "--append {axis}: TO has shape {}, so the axis must be less than {}",
-                Tuple(&shape),
-                shape.len()
-            ));
-        }
-        let others = |shape: &[u64]| {
-            let mut shape = shape.to_vec();
-            shape.remove(*axis);
-            shape
-        };
-        if *found == others(&shape) || found.len() == shape.len() && others(found) == others(&shape) {
-            return Ok(());
-        }
-        let length = |(dimension, length): (usize, &u64)| {
-            if dimension == *axis { "n".into() } else { length.to_string() }
-        };
-        let expected: Vec<String> = shape.iter().enumerate().map(length).collect();
-        refuse(format!(
-            "shape {} cannot be appended to shape {} along dimension {axis}: it must be {} with any n, or {}",
-            Tuple(found),
-            Tuple(&shape),
-            Tuple(&expected),
-            Tuple(&others(&shape))
-        ))
+        Ok(check_appended_shape(meta, *axis, shape)?)
     }
 }
 
@@ -251,8 +233,8 @@ fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
     }
 }
 
-/// The fields of a struct without those that NumPy names by their number, such as `f1`, and whose type is void.
-/// python-blosc2 stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
+/// The fields of a struct except padding: void fields that are named by their number, such as `f1`. python-blosc2
+/// stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
 fn without_padding(fields: &[Field]) -> Vec<&Field> {
     let is_padding = |number: usize, field: &Field| {
         matches!(field.dtype().kind(), Kind::Void) && field.name() == format!("f{number}")
@@ -387,7 +369,7 @@ impl Conversions<'_> {
             let new = NewItems { dtype: source.dtype()?, shape: selected.shape().collect(), axis };
             // Thanks to this early check, items that do not fit are not read.
             if let Some(array) = Frame::open(to).map_err(of_to)?.array().map_err(of_to)? {
-                new.fits(array.meta())?;
+                new.fits(array.meta(), to)?;
             }
             let mut items = source.buffer(source.nbytes(&selected))?;
             source.read_into(&selected.ranges, &mut items)?;
@@ -395,7 +377,7 @@ impl Conversions<'_> {
         })?;
         let append = || {
             let mut array = ArrayUpdate::open(to).map_err(of_to)?;
-            new.fits(array.meta())?;
+            new.fits(array.meta(), to)?;
             let trailer = Frame::open(to).and_then(|frame| frame.trailer()).map_err(of_to)?;
             array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
             // After the commit, nothing may fail: users would append the items again.
@@ -585,10 +567,20 @@ impl Source {
                 ));
             }
             if from.inside != Inside::Whole {
-                return Items::new(from.open_place(place)?).map(Box::new).map(Self::Frame);
+                return Self::of_frame(from, from.open_place(place));
             }
         }
-        Items::new(from.open()?).map(Box::new).map(Self::Frame)
+        Self::of_frame(from, from.open())
+    }
+
+    /// The items of the frame at FROM.
+    fn of_frame(from: &Address, frame: Result<Frame<Reader>, Problem>) -> Result<Self, Problem> {
+        let frame = frame.map_err(|problem| {
+            // The name of a damaged array shows that it was one, and a zip file has a hint of its own.
+            let is_other = problem.is_not_a_frame() && problem.hint.is_none() && !is_named_blosc2(&from.path);
+            if is_other { Problem { hint: Some(OTHER_FORMAT), ..problem } } else { problem }
+        });
+        Items::new(frame?).map(Box::new).map(Self::Frame)
     }
 
     fn shape(&self) -> Vec<u64> {
@@ -616,7 +608,7 @@ impl Source {
         match item.note {
             None => Ok(item.dtype.type_string().to_string()),
             Some(_) => Err(Problem {
-                hint: Some("; `b2nd rewrite --dtype` gives the array one"),
+                hint: GIVE_DTYPE,
                 ..Problem::new(code::UNSUPPORTED, "a new array needs a dtype that fits the items")
             }),
         }
@@ -635,7 +627,8 @@ impl Source {
         };
         let length = usize::try_from(nbytes).ok().filter(|_| nbytes <= limit);
         zeroed(length.ok_or_else(|| {
-            let message = format!("{nbytes} bytes of items are too many to append at once; use --slice");
+            let message =
+                format!("{} of items are too many to append at once; use --slice", byte_count(nbytes));
             Problem::new(code::TOO_LARGE, message)
         })?)
     }
@@ -672,9 +665,10 @@ impl Source {
     fn check_chunk(&self, nbytes: usize) -> Result<(), Problem> {
         match self {
             Self::Frame(items) if nbytes as u64 > items.limit => {
-                let limit = items.limit;
                 let message = format!(
-                    "chunks of {nbytes} bytes are too large: the limit for this frame is {limit}; use --chunks"
+                    "chunks of {} are too large: the limit for this frame is {}; use --chunks",
+                    byte_count(nbytes as u64),
+                    byte_count(items.limit)
                 );
                 Err(Problem::new(code::TOO_LARGE, message))
             }

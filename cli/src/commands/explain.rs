@@ -9,7 +9,7 @@ use crate::input::Offered;
 use crate::output::explanation::{Explanation, all, names};
 use crate::output::json::print;
 use crate::terminal::{Outcome, complain, width};
-use crate::text::{clean, shortened};
+use crate::text::{clean, did_you_mean, shortened};
 
 /// Explain the code of a finding or failure, and what to do
 ///
@@ -31,8 +31,8 @@ impl Explain {
     pub(crate) fn run(self) -> Outcome {
         // The codes are checked here and not by clap, because clap's message would list all codes.
         if let Some(unknown) = self.codes.iter().find(|code| !names().contains(&code.as_str())) {
-            let meant = similar(unknown).map_or(String::new(), |code| format!(" did you mean '{code}'?"));
-            complain(&format_args!("there is no code '{}';{meant} `b2nd explain` lists all", clean(unknown)));
+            let meant = did_you_mean(unknown, names());
+            complain(&format_args!("there is no code '{}'; {meant}`b2nd explain` lists all", clean(unknown)));
             return Ok(2.into());
         }
         let is_wanted =
@@ -48,13 +48,6 @@ impl Explain {
         }
         Ok(ExitCode::SUCCESS)
     }
-}
-
-/// The code that is most similar to a text.
-fn similar(text: &str) -> Option<&'static str> {
-    let likeness = |code: &&str| strsim::jaro(text, code);
-    let code = names().into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
-    Some(code).filter(|code| likeness(code) > 0.8)
 }
 
 /// A line for each code, with the first sentence of its meaning. At a terminal, a line that is too long for the

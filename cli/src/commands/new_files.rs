@@ -115,7 +115,8 @@ impl NewFiles {
     fn make_pair(&self, maker: &impl Maker, given: &[PathBuf]) -> Batch {
         let [from, to] = given else {
             // clap cannot require two paths, because with --into there can be any number of paths.
-            let message = "without --into, there must be two paths, FROM and TO\n";
+            let message =
+                "give two paths, FROM and TO, or a folder for new files, --into DIR; --help has examples\n";
             clap::Error::raw(UsageError::WrongNumberOfValues, message).exit();
         };
         let [from, to] = given_all([from, to]);

@@ -26,16 +26,17 @@ use crate::waiting::{Wait, while_changing};
 ///
 /// FROM is never changed. Damaged markers and sizes in its header are restored, and its chunk index is searched for.
 /// Each chunk is decompressed; a damaged one is lost, and its items become zero, or NaN with --fill nan. The
-/// vlmetalayer `b2nd_salvage` of the new frame lists the losses, and `b2nd check` warns of a frame that has it. TO must
-/// not exist; it is written only if something can be saved. Standard output lists what was restored, assumed or lost,
-/// and what could not be verified, such as chunks compressed with a plugin codec. Indexes of python-blosc2 are left out
-/// if an item may have changed.
+/// vlmetalayer `b2nd_salvage` of the new frame lists the lost chunks and the unverified ones, whose items may be wrong;
+/// `b2nd check` warns of a frame that has it. TO must not exist; it is written only if something can be saved. Standard
+/// output lists what was restored, assumed or lost, and what could not be verified, such as chunks compressed with a
+/// plugin codec. Indexes of python-blosc2 are left out if an item may have changed.
 ///
 /// Without a chunk index, as in a truncated file, the position of each chunk in the array is unknown: chunks of zeros
 /// take no bytes in the file, and replaced chunks are at its end. --assume-order uses the n-th chunk of the file as
-/// chunk n of the array. Without this option, such a file is refused, so no chunk is misplaced. A folder of chunk files
-/// without chunks.b2frame is salvaged with this option, and with the shapes and the dtype. If the chunk index has several
-/// wrong entries, their chunks are lost without this option.
+/// chunk n of the array, and lists all chunks as unverified unless the file has exactly the chunks of the array. Without
+/// this option, such a file is refused, so no chunk is misplaced. A folder of chunk files without chunks.b2frame is
+/// salvaged with this option, and with the shapes and the dtype. If the chunk index has several wrong entries, their
+/// chunks are lost without this option.
 ///
 /// The members of a zip file are salvaged one by one, by their addresses, `FILE:MEMBER`.
 #[derive(Args)]

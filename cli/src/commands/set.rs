@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use b2nd_frame::{ArrayUpdate, Error, ErrorKind, Finding, FindingCode, Frame};
+use b2nd_frame::{ArrayUpdate, Error, ErrorKind, Finding, FindingCode, Frame, Trailer, Vlmetalayer};
 use b2nd_serde::Layout;
 use clap::{ArgGroup, Args, ValueHint};
 use serde_json::Value;
@@ -70,6 +70,17 @@ fn vlmetalayer(text: &str) -> Result<(String, Value), String> {
     Ok((name.into(), json_value(value)?))
 }
 
+/// The message that a frame has no vlmetalayer of this name.
+fn no_vlmetalayer(name: &str, trailer: &Trailer) -> String {
+    let names = trailer.vlmetalayers().iter().map(Vlmetalayer::name);
+    let others = if names.len() == 0 {
+        "the frame has none".into()
+    } else {
+        format!("{}`b2nd info` lists them", text::did_you_mean(name, names))
+    };
+    format!("no vlmetalayer '{}'; {others}", text::clean(name))
+}
+
 impl Set {
     pub(crate) fn run(self) -> Outcome {
         let [file] = given_all([&self.file]);
@@ -99,7 +110,7 @@ impl Set {
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
             // With a damaged chunk shape, no shape fits, or only a wrong shape.
-            let hint = "; if the chunk shape is damaged, `b2nd salvage --chunks` takes the right one";
+            let hint = "; if the chunk shape is damaged, give the right one to `b2nd salvage --chunks`";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }
         };
@@ -116,8 +127,10 @@ impl Set {
         let mut layers = Vec::new();
         for name in &self.remove_vlmeta {
             if !update.remove_vlmetalayer(name) {
-                let message = format!("no vlmetalayer '{}'; `b2nd info` lists them", text::clean(name));
-                return Err(Problem::new(code::INVALID_INPUT, message));
+                return Err(Problem::new(
+                    code::INVALID_INPUT,
+                    no_vlmetalayer(name, &Frame::open(file)?.trailer()?),
+                ));
             }
             layers.push((name.clone(), "removed".into()));
         }

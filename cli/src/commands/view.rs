@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use crate::terminal::{Outcome, buffered_stdout, is_colored, screen_size};
 use crate::text::Tuple;
 
-/// The most pixels of a PNG, which are 16384 by 16384.
+/// The maximum number of pixels of a PNG: 16384 by 16384.
 const MAX_PIXELS: u64 = 1 << 28;
 
 /// The largest slice, in bytes, that is kept in memory. A larger slice is read twice: for its range, and for its

@@ -18,6 +18,7 @@ use super::source::Reader;
 use crate::code;
 use crate::problem::Problem;
 use crate::remote;
+use crate::text::byte_count;
 use crate::waiting::PATIENCE;
 
 /// The maximum number of items to read for the edges of an array. The edges have up to 6 indices in each dimension, so
@@ -172,8 +173,8 @@ impl Items {
         let (shape, typesize) =
             (array.shape().iter().map(|items| items.unsigned_abs()).collect(), array.item_size());
         if typesize as u64 > limit {
-            let message =
-                format!("items of {typesize} bytes are too long: the limit for this frame is {limit} bytes");
+            let (nbytes, limit) = (byte_count(typesize as u64), byte_count(limit));
+            let message = format!("items of {nbytes} are too long: the limit for this frame is {limit}");
             return Err(Problem::new(code::TOO_LARGE, message));
         }
         let threads = thread::available_parallelism().map_or(1, usize::from);
@@ -370,7 +371,9 @@ impl Items {
         let nbytes = selected.lengths().fold(self.typesize as u64, u64::saturating_mul);
         if nbytes > limit {
             let message = format!(
-                "{nbytes} bytes of items are too many to print: the limit for this frame is {limit}; use --slice, or `b2nd convert`"
+                "{} of items are too many to print: the limit for this frame is {}; use --slice, or `b2nd convert`",
+                byte_count(nbytes),
+                byte_count(limit)
             );
             return Err(Problem::new(code::TOO_LARGE, message));
         }

@@ -9,7 +9,7 @@ use super::buffer;
 use super::source::{Place, Positioned, Reader};
 use crate::code;
 use crate::problem::Problem;
-use crate::text::Tuple;
+use crate::text::{Tuple, byte_count};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
@@ -211,7 +211,9 @@ impl Header {
         };
         if len > MAX_HEADER_LEN {
             return Ok(Err(malformed(format!(
-                "its header has {len} bytes, but at most {MAX_HEADER_LEN} are read"
+                "its header has {}, but at most {} are read",
+                byte_count(len.into()),
+                byte_count(MAX_HEADER_LEN.into())
             ))));
         }
         let mut bytes = vec![0; len as usize];

@@ -51,7 +51,7 @@ impl Change {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
         let holes =
-            self.holes().map(|holes| format!("{:10}: {} left out\n", "holes", text::count(holes, "byte")));
+            self.holes().map(|holes| format!("{:10}: {} left out\n", "holes", text::byte_count(holes)));
         let layer =
             |(name, done): &(String, String)| format!("{:10}: {} {done}\n", "vlmeta", text::clean(name));
         Ok(changes.iter().map(line).chain(holes).chain(self.layers.iter().map(layer)).collect())

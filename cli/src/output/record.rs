@@ -16,7 +16,7 @@ use super::items::Stats;
 use super::messagepack;
 use crate::input::{Location, ShownValues, View};
 use crate::problem::with_sources;
-use crate::text::{ABSENT, Tuple, clean, hex, list, ratio};
+use crate::text::{ABSENT, Tuple, byte_count, clean, hex, list, ratio};
 
 /// A frame as a JSON object. If the frame has no array, the fields about an array are null.
 pub(crate) struct Record<'f> {
@@ -207,7 +207,7 @@ impl Room {
         if nbytes <= self.longest.min(self.left) {
             return Ok(());
         }
-        Err(format!("{nbytes} bytes are too many to show{}", self.hint))
+        Err(format!("{} are too many to show{}", byte_count(nbytes as u64), self.hint))
     }
 
     /// Subtracts the length of a value or of its text, whichever is longer, from the room. Fails if the text does not

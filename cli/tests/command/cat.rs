@@ -241,7 +241,7 @@ fn memory_does_not_depend_on_what_a_small_file_claims() {
             assert_eq!((text(&rest.stderr), rest.status.code()), ("", Some(0)), "{option} {name}");
         }
         let full = run(folder.path(), &["cat", "--full", name]);
-        let message = " bytes of items are too many to print: the limit for this frame is 67108864; use --slice, or `b2nd convert`\n";
+        let message = ") of items are too many to print: the limit for this frame is 67108864 bytes (64 MiB); use --slice, or `b2nd convert`\n";
         assert!(text(&full.stderr).ends_with(message), "{}", text(&full.stderr));
         assert_eq!((text(&full.stdout), full.status.code()), ("", Some(1)));
     }

@@ -379,6 +379,7 @@ fn vlmetalayers_are_set_and_removed() {
     let before = fs::read(folder.path().join("int32_3x5.b2nd")).unwrap();
     for refused in [
         &["--remove-vlmeta", "unit"][..],
+        &["--remove-vlmeta", "scna"],
         &["--vlmeta", "scan=1", "--remove-vlmeta", "none"],
         &["--vlmeta", "unit=mm"],
         &["--vlmeta", "unit"],
@@ -391,6 +392,7 @@ fn vlmetalayers_are_set_and_removed() {
     assert_eq!(fs::read(folder.path().join("int32_3x5.b2nd")).unwrap(), before);
     assert!(set(&["--remove-vlmeta", "scan"]).status.success());
     assert_eq!(values(), "[]");
+    screens += &screen(&set(&["--remove-vlmeta", "scan"]));
     snapshot("set_vlmeta", &screens);
 }
 

@@ -200,7 +200,9 @@ fn what_cannot_be_converted_says_why_and_leaves_nothing() {
         fs::write(at(&format!("in/{name}.npy")), file).unwrap();
         commands.push(vec![format!("in/{name}.npy"), "new.b2nd".into()]);
     }
-    let more: [&[&str]; 12] = [
+    fs::write(at("table.csv"), "a,b\n1,2\n").unwrap();
+    let more: [&[&str]; 13] = [
+        &["table.csv", "new.b2nd"],
         &["images/2024/a.b2nd", "new.h5"],
         &["images/2024/a.b2nd", "scalar.b2nd"],
         &["images/2024/a.b2nd", "no folder/new.npy"],
@@ -456,7 +458,7 @@ fn memory_is_bounded_by_the_bytes_of_the_file() {
     let output = run(folder.path(), &["convert", "a.b2nd", "b.b2nd"]);
     assert_eq!(
         text(&output.stderr),
-        "b2nd: a.b2nd: chunks of 1073741824 bytes are too large: the limit for this frame is 67108864; use --chunks\n"
+        "b2nd: a.b2nd: chunks of 1073741824 bytes (1 GiB) are too large: the limit for this frame is 67108864 bytes (64 MiB); use --chunks\n"
     );
     let output = run(folder.path(), &["convert", "--slice", ":100", "a.b2nd", "b.b2nd"]);
     assert_eq!((text(&output.stderr), output.status.code()), ("", Some(0)));
@@ -483,10 +485,11 @@ fn items_are_appended_along_a_dimension() {
 
     let before = fs::read(at("week.b2nd")).unwrap();
     fs::write(at("wide.npy"), npy(&header("'<f4'", "(5,)"), &[0; 20])).unwrap();
-    let cases: [&[&str]; 6] = [
+    let cases: [&[&str]; 7] = [
         &["0", "images/2024/a.b2nd", "week.b2nd"],
         &["2", "images/2024/a.b2nd", "week.b2nd"],
         &["0", "wide.npy", "week.b2nd"],
+        &["0", "row.npy", "squeezed.caterva"],
         &["0", "row.npy", "none.b2nd"],
         &["0", "row.npy", "row.npy"],
         &["0", "--codec", "lz4", "row.npy", "week.b2nd"],

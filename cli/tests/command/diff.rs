@@ -103,7 +103,8 @@ fn items_are_compared_by_their_values() {
     snapshot("diff_data", &screens);
 }
 
-/// An array of int64 with chunks of 128 MiB, which all repeat a value, except that chunk `other` repeats another.
+/// An array of int64 in constant chunks of 128 MiB. All chunks repeat `value`, except the chunk in `other`, which
+/// repeats its own value.
 fn constant_array(path: &Path, value: i64, other: Option<(u64, i64)>) {
     let shapes = Shapes { shape: &[1 << 36], chunkshape: &[1 << 24], blockshape: &[1 << 15] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "<i8").unwrap()).create(path).unwrap();
@@ -241,7 +242,7 @@ fn of_a_long_value_no_more_is_shown_than_of_others() {
     let output = run(folder.path(), &["info", "--json", "a"]);
     assert!(output.stdout.len() < 1 << 18, "{} bytes", output.stdout.len());
     let layer = &objects(&output)[0]["vlmetalayers"][0];
-    let error = "metalayer v0: 500000 bytes are too many to show without --meta";
+    let error = "metalayer v0: 500000 bytes (488.3 KiB) are too many to show without --meta";
     assert_eq!((&layer["value"], &layer["error"]), (&json!(null), &json!(error)));
     fs::write(folder.path().join("one"), frame_of(&[], &[("v0", &chunk_of_zeros(500_000))])).unwrap();
     let whole = run(folder.path(), &["info", "--json", "--meta", "one"]);

@@ -192,6 +192,13 @@ fn commands() -> Vec<String> {
 }
 
 #[test]
+fn version_names_the_features_of_the_build() {
+    let (version, sign) = (env!("CARGO_PKG_VERSION"), if cfg!(feature = "remote") { '+' } else { '-' });
+    assert_eq!(text(&run(&["--version"]).stdout), format!("b2nd {version}\nfeatures: {sign}remote\n"));
+    assert_eq!(text(&run(&["-V"]).stdout), format!("b2nd {version}\n"));
+}
+
+#[test]
 fn every_command_has_help_with_an_example_and_a_manual_page() {
     let commands = commands();
     assert!(commands.len() > 10, "{commands:?}");

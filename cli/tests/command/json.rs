@@ -203,7 +203,7 @@ fn a_value_that_cannot_be_shown_says_why() {
     let long = &shown(chunk(1) + 4, &(17_i32 << 20).to_le_bytes())[1];
     assert_eq!(
         (&long["value"], &long["error"]),
-        (&Value::Null, &"metalayer note: 17825792 bytes are too many to show".into())
+        (&Value::Null, &"metalayer note: 17825792 bytes (17 MiB) are too many to show".into())
     );
     // The chunk of one vlmetalayer is damaged. Its error is shown, and also the value of the other vlmetalayer.
     let damaged = shown(chunk(1) + 40, &[0xff; 12]);

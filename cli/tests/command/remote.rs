@@ -210,9 +210,9 @@ fn write_sparse(folder: &Path, items: &[u8; 16]) {
     array.finish().unwrap().persist().unwrap();
 }
 
-/// Runs `cat` for a sparse frame on a server that answers the first request for a chunk file from the objects
-/// `before`, and then all others from the objects `after`, whose tags are different if `has_tags`. Returns the output
-/// and the requests.
+/// Runs `cat` for a sparse frame on a server. Up to and including the first request for a chunk file, the server
+/// answers from the objects `before`, then from the objects `after`. With `has_tags`, the objects `after` have other
+/// tags. Returns the output and the requests.
 fn cat_during_commit(before: Objects, after: Objects, has_tags: bool) -> (Output, Vec<String>) {
     let is_committed = Mutex::new(false);
     let server = Server::start(move |path, range| {

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 #[cfg(feature = "decompress")]
 use b2nd_chunk::internals::INT32;
-use b2nd_chunk::internals::block_starts;
+use b2nd_chunk::internals::{PAGE_LEN, block_starts, zero_run};
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 #[cfg(feature = "decompress")]
 use b2nd_chunk::{Chunk, Decompressor};
@@ -14,23 +14,40 @@ use crate::chunk::expansion::NotDecompressed;
 use crate::chunk::expansion::{buffer, max_data};
 use crate::spans::{gaps, overlaps};
 
-/// A page of this number of bytes can be lost by a disk, a file system or a killed writer. It then reads as zeros.
-const PAGE_LEN: usize = 4096;
-
-/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `at` is
-/// the offset of the chunk in its file. If the data can be decompressed, but a page of zeros is in the place of compressed
-/// bytes, returns the offset of this page in the file.
-pub(crate) fn check(header: &CheckedHeader, chunk: &[u8], at: u64) -> Result<Option<u64>, NotDecompressed> {
+/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `after`
+/// has the bytes after the chunk, if there are any, and `at` is the offset of the chunk in its file. If the data can be
+/// decompressed, but zeros are in the place of compressed bytes, returns a text that completes the sentence "the
+/// chunk …".
+pub(crate) fn check(
+    header: &CheckedHeader,
+    chunk: &[u8],
+    after: &[u8],
+    at: u64,
+) -> Result<Option<String>, NotDecompressed> {
     // Without the feature `decompress`, `check_support` accepts no header that could be passed here.
     #[cfg(feature = "decompress")]
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
     // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
-    check_layout(header, chunk, at)?;
+    let may_be_cut = are_zeros(after);
+    check_layout(header, chunk, may_be_cut, at)?;
     let lost_page = each_block(header, chunk).find_map(|block| {
-        let start = at.saturating_add(block.start as u64);
-        header
-            .lost_page(chunk.get(block.start..block.end)?, block.length, start)
-            .map(|page| start + page as u64)
+        let place = |byte: usize| at.saturating_add((block.start + byte) as u64);
+        let bytes = chunk.get(block.start..block.end)?;
+        let page = header.lost_page(bytes, block.length).map(|page| {
+            let page = place(page);
+            format!(
+                "has 4096 zeros in its compressed bytes, at byte {page} of the file: a page that was probably lost"
+            )
+        });
+        page.or_else(|| {
+            let ends_file = may_be_cut && block.end == chunk.len();
+            let end = header.lost_end(bytes, block.length).filter(|_| ends_file)?;
+            let (count, end) = (bytes.len() - end, place(end));
+            Some(format!(
+                "ends with {count} zeros in its compressed bytes, from byte {end} of the file on: a page that was probably \
+                 lost"
+            ))
+        })
     });
     Ok(lost_page)
 }
@@ -68,8 +85,13 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
     })
 }
 
-/// Checks that the blocks share no bytes, and that no page was lost between them.
-fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDecompressed> {
+/// Checks that the blocks share no bytes, and that no page was lost between them or, if the chunk may be cut, after them.
+fn check_layout(
+    header: &ChunkHeader,
+    chunk: &[u8],
+    may_be_cut: bool,
+    at: u64,
+) -> Result<(), NotDecompressed> {
     if header.has_variable_blocks() {
         return Ok(());
     }
@@ -81,31 +103,33 @@ fn check_layout(header: &ChunkHeader, chunk: &[u8], at: u64) -> Result<(), NotDe
             "cannot be decompressed: blocks {before} and {number} share bytes"
         )));
     }
+    // If the block size is not a multiple of the type size, C-Blosc2 can write more blocks than the header says, and
+    // their bytes are then a gap. A block of zeros has 4 zeros, so a thousand of them are as many zeros as a page.
+    if !header.blocksize().is_multiple_of(header.typesize().into()) {
+        return Ok(());
+    }
     let mut gaps = gaps(ranges().map(|(range, _)| range), header.blocks_start(chunk)..chunk.len());
-    gaps.try_for_each(|gap| check_gap(chunk, at, gap))
+    gaps.try_for_each(|gap| check_gap(chunk, gap, may_be_cut, at))
 }
 
-/// Refuses bytes that belong to no block, if a page of zeros is there. If zeros are in the place of the length of a
-/// stream, the stream counts as zeros, and its bytes then belong to no block.
-// Without such a page, a gap is not refused: if the block size is not a multiple of the type size, C-Blosc2 can write
-// more blocks than the header says, and their bytes are then a gap.
-fn check_gap(chunk: &[u8], at: u64, gap: Range<usize>) -> Result<(), NotDecompressed> {
-    let place = |byte: usize| at.saturating_add(byte as u64);
-    let first = page_start(place(gap.start));
-    let is_zero = |&page: &u64| {
-        let start = page.checked_sub(at).and_then(|start| usize::try_from(start).ok());
-        let bytes = start.and_then(|start| chunk.get(start..)?.first_chunk::<PAGE_LEN>());
-        bytes.is_some_and(|bytes| are_zeros(bytes))
+/// Refuses bytes that belong to no block, if a page of zeros is there. A length of 0 stands for a stream of zeros. So
+/// if the page contained the length of a stream, the bytes of this stream now belong to no block.
+fn check_gap(chunk: &[u8], gap: Range<usize>, may_be_cut: bool, at: u64) -> Result<(), NotDecompressed> {
+    // A page of zeros in this range has at least one byte of the gap.
+    let start = (gap.start + 1).saturating_sub(PAGE_LEN);
+    let around = chunk.get(start..chunk.len().min(gap.end + PAGE_LEN - 1)).unwrap_or_default();
+    let is_cut = may_be_cut && gap.end == chunk.len() && chunk.get(gap.clone()).is_some_and(is_lost_end);
+    let (page, count) = match zero_run(around, PAGE_LEN) {
+        Some(page) => (start + page, PAGE_LEN),
+        None if is_cut => (gap.start, gap.len()),
+        None => return Ok(()),
     };
-    let pages = (first..place(gap.end)).step_by(PAGE_LEN);
-    match pages.into_iter().find(is_zero) {
-        Some(page) => Err(NotDecompressed::Damaged(format!(
-            "has 4096 zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
-            gap.start,
-            gap.end - 1
-        ))),
-        None => Ok(()),
-    }
+    let page = at.saturating_add(page as u64);
+    Err(NotDecompressed::Damaged(format!(
+        "has {count} zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
+        gap.start,
+        gap.end - 1
+    )))
 }
 
 /// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
@@ -117,11 +141,16 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 }
 
 /// Whether a page of zeros begins within a compressed chunk, and covers its end. `at` is the offset of the chunk in its
-/// file. If nothing follows in the file, the rest of the page can be lost. Shorter ends are not searched, because a
-/// stream can end with some zeros.
+/// file. If nothing follows in the file, the rest of the page can be lost.
+// A check does not use this function: the last bytes can be stored without compression, so they can be zeros.
 pub(crate) fn may_end_in_lost_page(chunk: &[u8], at: u64) -> bool {
-    let tail = in_last_page(chunk, at);
-    tail.len() >= ChunkHeader::MAX_LEN && are_zeros(tail)
+    is_lost_end(in_last_page(chunk, at))
+}
+
+/// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some
+/// zeros.
+fn is_lost_end(end: &[u8]) -> bool {
+    end.len() >= ChunkHeader::MAX_LEN && are_zeros(end)
 }
 
 /// The bytes of a chunk that are in the last page of the chunk. Empty if this page does not begin within the chunk.
@@ -191,4 +220,25 @@ fn blocks(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
         result.map_err(NotDecompressed::new)?;
     }
     Ok(())
+}
+
+#[cfg(all(test, feature = "decompress"))]
+mod tests {
+    use super::*;
+    use crate::chunk::expansion::check_support;
+
+    #[test]
+    fn check_accepts_more_blocks_of_zeros_than_the_header_says_only_if_c_blosc2_can_write_them() {
+        // One block of 32 zeros is stored as the length 0. After it are 1024 further blocks of zeros, or a page of zeros.
+        let nbytes = u32::try_from(40 + PAGE_LEN).unwrap().to_le_bytes();
+        let mut chunk =
+            [&b"\x05\x01\x35\x00\x20\0\0\0\x20\0\0\0"[..], &nbytes, &[0; 16], b"\x24\0\0\0"].concat();
+        chunk.resize(chunk.len() + 4 + PAGE_LEN, 0);
+        let mut check = |typesize| {
+            chunk[3] = typesize;
+            let header = check_support(&ChunkHeader::parse(&chunk)?).ok()?;
+            Some(check(&header, &chunk, b"next", 0).is_ok())
+        };
+        assert_eq!([3, 4].map(&mut check), [Some(true), Some(false)]);
+    }
 }

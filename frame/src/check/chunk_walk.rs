@@ -171,10 +171,10 @@ impl ReadChunk {
             let checked = if chunk_data::ends_in_zeros(chunk, after, self.at) {
                 Err(NotDecompressed::Damaged(ENDS_IN_ZEROS.into()))
             } else {
-                chunk_data::check(&header, chunk, self.at)
+                chunk_data::check(&header, chunk, after, self.at)
             };
             match checked {
-                Ok(page) => self.findings.extend(page.map(|at| lost_page(&self.entry, at))),
+                Ok(page) => self.findings.extend(page.map(|why| lost_page(&self.entry, &why))),
                 Err(why) => self.add(why),
             }
         }

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use crate::code::{CheckDepth, FindingCode};
 use crate::error::Error;
+use crate::finding::Finding;
 use crate::header::array_rules;
 use crate::header::frame::Frame;
 use crate::header::header_rules;
 use crate::progress::Progress;
 use crate::queue::MAX_THREADS;
+use crate::read::lock::has_writer;
 use crate::read::open::open_frame;
 use crate::source::ReadAt;
 use check_report::Report;
@@ -37,7 +39,12 @@ mod vlmeta_values;
 ///
 /// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds
 /// an error is therefore repeated every 10 milliseconds, until there is no error, or until two checks agree and nothing
-/// was written between them. So a damaged frame is read at least twice.
+/// was written between them. So a damaged frame is read at least twice. If a file of the frame was written in the last
+/// second, a check that finds only warnings is repeated too, and 60 milliseconds must pass without a write, because a
+/// writer can wait between two writes.
+///
+/// While a writer of this crate has the frame open (`ArrayUpdate`), a check reports neither bytes after the frame nor
+/// chunk files without an entry in the index: they may belong to a commit that is not finished.
 ///
 /// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked,
 /// because their places are not known.
@@ -173,7 +180,7 @@ impl<'p> Check<'p> {
     /// # Errors
     ///
     /// - [`Io`] if a file cannot be read.
-    /// - [`Changing`] if 20 checks were made, each of them found an error or a change, and no two checks in a row
+    /// - [`Changing`] if 20 checks were made, each of them had findings or saw a change, and no two checks in a row
     ///   agree.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the check.
     ///
@@ -238,9 +245,21 @@ impl<'p> Check<'p> {
         if self.depth >= CheckDepth::ChunkData {
             vlmeta_values::check(frame, &mut report)?;
         }
+        leave_out_commit(frame, &mut report);
         // This must be the last step. If a writer has changed the frame during the check, the findings may be about a
         // mix of two states, so the result is an error.
         frame.check_version(version.as_ref()).map(|()| report)
+    }
+}
+
+/// Removes findings about bytes or chunk files that a commit may have written, if a writer has the lock of the frame. A
+/// commit writes them before it makes them valid with its last step.
+fn leave_out_commit<R>(frame: &Frame<R>, report: &mut Report) {
+    let written_by_commit =
+        if frame.header().is_sparse() { FindingCode::UnownedBytes } else { FindingCode::LongerFile };
+    let is_of_commit = |finding: &Finding| finding.code() == written_by_commit;
+    if report.findings.iter().any(is_of_commit) && frame.path().is_some_and(has_writer) {
+        report.findings.retain(|finding| !is_of_commit(finding));
     }
 }
 

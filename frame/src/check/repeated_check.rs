@@ -1,25 +1,25 @@
 //! The repetition of checks while another process may be writing the frame.
 
+use std::collections::hash_map::DefaultHasher;
+use std::fs;
+use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
 use crate::check::check_report::Report;
+use crate::chunk_file::sparse_folder;
 use crate::code::FindingCode;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::FileVersion;
+use crate::file_version::FileStamp;
 use crate::finding::first_error;
+use crate::read::frame_state::{EQUAL_LOOKS, INTERVAL, is_recent};
 use crate::read::open::file_with_header;
 
-/// The maximum number of checks. A check is repeated if the frame has errors, or changes during the check.
+/// The maximum number of checks.
 const ATTEMPTS: usize = 20;
 
-/// The time between two checks. This time is longer than a writer needs to append one chunk, so two checks do not see
-/// the same half-written state.
-const INTERVAL: Duration = Duration::from_millis(10);
-
-/// Repeats a check of the frame in a file until it finds no errors, or two checks agree and nothing was written between
-/// them.
+/// Repeats a check of the frame in a file until it finds nothing, or two checks agree and nothing was written between
+/// them. Warnings alone count at once, if the files were not written recently.
 pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error>) -> Result<Report, Error> {
     let mut before = None;
     for _ in 0..ATTEMPTS {
@@ -30,35 +30,83 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
             }
             report => report?,
         };
-        // `NotAFrame` is the only error for which the check is not repeated. A writer cannot cause it, because even an
-        // unfinished frame begins with the magic bytes. In a folder of text files, repeated checks would cost 10 ms per
-        // file.
-        if first_error(&report.findings).is_none_or(|error| error.code() == FindingCode::NotAFrame) {
+        // A writer cannot cause `NotAFrame`, because even an unfinished frame begins with the magic bytes. In a folder
+        // of text files, repeated checks would cost 10 ms per file.
+        let is_certain = report.findings.iter().all(|finding| finding.code() == FindingCode::NotAFrame);
+        if is_certain {
             return Ok(report);
         }
-        // A writer in a loop can cause the same errors again, so two checks agree only if the file has the same version
-        // too.
-        let state = Some((report.findings.clone(), version(path)));
+        let files = FrameFiles::of(path);
+        if first_error(&report.findings).is_none() && !files.are_recent {
+            return Ok(report);
+        }
+        // A writer in a loop can cause the same findings again, so two checks agree only if the files have the same
+        // versions too.
+        let state = Some((report.findings.clone(), files.versions));
         if before == state {
             return Ok(report);
         }
         before = state;
-        thread::sleep(INTERVAL);
+        wait(path, &files);
     }
     Err(Error::changing(None))
 }
 
-/// The version of the file with the header; `None` if there is no such file.
-fn version(path: &Path) -> Option<FileVersion> {
-    Some(FileVersion::from(&file_with_header(path).ok()?.metadata().ok()?))
+/// Waits until a writer that had these files half-written must have gone on, or the files have changed.
+// On a busy system, a writer can wait for the processor between two writes. A check can read a whole file, so only the
+// versions are compared meanwhile.
+fn wait(path: &Path, files: &FrameFiles) {
+    let looks = if files.are_recent { EQUAL_LOOKS } else { 1 };
+    for _ in 0..looks {
+        thread::sleep(INTERVAL);
+        if FrameFiles::of(path).versions != files.versions {
+            break;
+        }
+    }
+}
+
+/// What is known about the files of a frame without reading them.
+struct FrameFiles {
+    /// A hash of the versions of all files.
+    versions: u64,
+    /// Whether one of the files was written recently.
+    are_recent: bool,
+}
+
+impl FrameFiles {
+    fn of(path: &Path) -> Self {
+        let mut files = Self { versions: 0, are_recent: false };
+        let Ok(header) = file_with_header(path) else { return files };
+        files.add(&header);
+        // C-Blosc2 overwrites a chunk file in its place, and the index only later.
+        let folder = sparse_folder(&header).and_then(|folder| fs::read_dir(folder).ok());
+        folder.into_iter().flatten().flatten().for_each(|entry| files.add(&entry.path()));
+        files
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Ok(metadata) = fs::metadata(path) else { return };
+        let mut hasher = DefaultHasher::new();
+        (path, FileStamp::of(&metadata)).hash(&mut hasher);
+        // The sum does not depend on the order of the files in the directory.
+        self.versions = self.versions.wrapping_add(hasher.finish());
+        self.are_recent |= is_recent(&metadata);
+    }
 }
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::fs::{self, File};
+    use std::fs::File;
+    use std::time::{Duration, Instant, SystemTime};
 
     use super::*;
     use crate::check::{Check, CheckDepth};
+    use crate::chunk_file::name;
+    use crate::finding::{Finding, Place};
+
+    fn report_of(code: FindingCode) -> Report {
+        Report::new([Finding::new(code, Place::File)].into())
+    }
 
     #[test]
     fn repeat_checks_once_more_if_another_file_of_the_same_time_takes_the_path() {
@@ -83,5 +131,52 @@ mod tests {
         })
         .unwrap();
         assert_eq!(nchecks, 3);
+    }
+
+    #[test]
+    fn repeat_checks_once_more_if_a_chunk_file_is_overwritten_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        for entry in fs::read_dir("tests/data/sparse.b2nd").unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+        }
+        let mut nchecks = 0;
+        repeat(folder.path(), || {
+            nchecks += 1;
+            if nchecks == 2 {
+                fs::write(folder.path().join(name(0)), "").unwrap();
+            }
+            Ok(report_of(FindingCode::ChunkFile))
+        })
+        .unwrap();
+        assert_eq!(nchecks, 3);
+    }
+
+    #[test]
+    fn repeat_checks_a_recent_file_again_after_some_time_even_without_errors() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        let checks = |written: SystemTime| {
+            fs::copy("tests/data/int32_3x5.b2nd", &path).unwrap();
+            File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+            let mut times = Vec::new();
+            let warning = || {
+                times.push(Instant::now());
+                Ok(report_of(FindingCode::LongerFile))
+            };
+            repeat(&path, warning).unwrap();
+            times
+        };
+        assert_eq!(checks(SystemTime::now() - Duration::from_secs(3600)).len(), 1);
+        // On a slow machine, a file is old before it is checked.
+        let times = loop {
+            let start = Instant::now();
+            let times = checks(SystemTime::now());
+            if start.elapsed() < Duration::from_secs(1) {
+                break times;
+            }
+        };
+        assert_eq!(times.len(), 2);
+        assert!(times[1] - times[0] >= Duration::from_millis(60), "{times:?}");
     }
 }

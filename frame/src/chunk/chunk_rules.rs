@@ -210,15 +210,9 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
 }
 
-/// The finding for a chunk with a page of zeros in the place of compressed bytes. `at` is the offset of the page in the
-/// file of the chunk.
-pub(crate) fn lost_page(entry: &ChunkEntry, at: u64) -> Finding {
-    about(FindingCode::LostPage, entry).text(sentence(entry, &with_lost_page(at)))
-}
-
-/// The text about a page of zeros. It completes the sentence "the chunk …".
-pub(crate) fn with_lost_page(at: u64) -> String {
-    format!("has 4096 zeros in its compressed bytes, at byte {at} of the file: a page that was probably lost")
+/// The finding for a chunk with zeros in the place of compressed bytes.
+pub(crate) fn lost_page(entry: &ChunkEntry, why: &str) -> Finding {
+    about(FindingCode::LostPage, entry).text(sentence(entry, why))
 }
 
 /// The finding for a chunk whose header is invalid.

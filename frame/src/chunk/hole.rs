@@ -34,7 +34,7 @@ pub(crate) const START: &[u8; 16] = b"\0b2hole commit\0\0";
 pub(crate) const MAX_HOLES: usize = 1 << 16;
 
 /// The largest number of holes of a frame that are read.
-const MAX_READ: usize = 1 << 23;
+pub(crate) const MAX_READ: usize = 1 << 23;
 
 const NUMBER: usize = size_of::<u64>();
 

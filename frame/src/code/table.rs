@@ -255,8 +255,9 @@ codes! {
         DAMAGE
         "Restore the file from another copy. If there is none, salvage it: the undamaged chunks are saved."
     LostPage "lost-page" Warning ChunkData -
-        "In the compressed data of a chunk, a page of 4096 bytes is all zeros. The data can be decompressed, but no \
-         compressor leaves so many zeros, so the page was probably lost, and items of the chunk are wrong."
+        "In the compressed data of a chunk, 4096 bytes in a row are zeros, or the last bytes of its file are. The data \
+         can be decompressed, but no compressor leaves so many zeros, so a page was probably lost, and items of the \
+         chunk are wrong."
         "A disk, a file system or a transfer lost a page of the file: zeros are in its place."
         "Restore the file from another copy. Otherwise do not trust the items of the chunk. A salvage keeps the chunk, \
          and lists it as unverified."

@@ -186,7 +186,7 @@ impl ArrayUpdate {
     fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
         let too_high: Vec<_> = old
             .files()
-            .filter(|&(_, file)| is_too_high(file, old.kept_nbytes))
+            .filter(|&(_, file)| chunk_file::is_too_high(file, old.kept_nbytes))
             .map(|(number, _)| number)
             .collect();
         let mut chunks = Chunks::open_or_changing(frame)?;
@@ -222,7 +222,7 @@ impl ArrayUpdate {
             kept_chunks.and_then(|()| write_changed(&mut writer, &mut self.pending, &mut self.compressor));
         let (files, cbytes) = (writer.output.files().to_vec(), writer.output.len);
         let written = written.and_then(|()| match kept().chain(files.iter().copied()).max() {
-            Some(last) if is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
+            Some(last) if chunk_file::is_too_high(last, cbytes) => Err(Error::too_large(format_args!(
                 "chunk file {last} has a higher number than C-Blosc2 opens with {cbytes} bytes of chunks; \
                  make the array smaller in a commit of its own, or convert it to a contiguous frame"
             ))),
@@ -261,10 +261,4 @@ fn write_changed<W: Write + Seek>(
 ) -> Result<(), Error> {
     pending.each_compressed(compressor, |number, chunk| writer.write_compressed(number, chunk))?;
     writer.fill_missing(SpecialValue::Zeros)
-}
-
-/// Whether the number of a chunk file is too high for C-Blosc2. `cbytes` is the stored size of all chunks in the frame.
-/// The highest number depends on this size.
-fn is_too_high(file: u64, cbytes: u64) -> bool {
-    i128::from(file) > chunk_file::last_number(i64::try_from(cbytes).unwrap_or(i64::MAX)).into()
 }

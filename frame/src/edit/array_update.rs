@@ -303,9 +303,8 @@ impl ArrayUpdate {
         let index = others.fold(self.typesize, |nbytes, (_, &items)| {
             nbytes.saturating_mul(usize::try_from(items).unwrap_or(usize::MAX))
         });
-        let ndim = shape.len();
         let Some(length) = shape.get_mut(axis) else {
-            return Err(no_axis(axis, ndim));
+            return Err(no_axis(axis, self.meta.shape()));
         };
         let found = items.len();
         let Some(more) = found.checked_div(index).filter(|more| more * index == found) else {
@@ -417,8 +416,8 @@ impl ArrayUpdate {
         let incomplete = parts.clone().filter(|part| !is_whole(part));
         let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, chunks that are already open stay open, and the items are
-        // written into them last.
+        // If all chunks of this write can be open together, those that are already open stay open. They get their new
+        // items last, after all that can fail.
         let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
         if has_room {
             parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
@@ -451,8 +450,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Old items stay in the places of new items. `replaced` are the new numbers of
-    /// old chunks that get all their items anew. After an error, nothing is changed.
+    /// Gives the array a new shape. Chunks keep old items in the places of new items, so the caller must overwrite
+    /// these. `replaced` has the new numbers of the old chunks that the caller overwrites whole. After an error,
+    /// nothing is changed.
     fn set_shape(&mut self, new: NewShape, replaced: &BTreeSet<u64>) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
@@ -557,8 +557,8 @@ impl fmt::Debug for ArrayUpdate {
     }
 }
 
-/// The numbers of the chunks that get new items in a new shape: along a dimension that grows, the last chunks, unless
-/// they are full.
+/// The old numbers of the chunks that have room for new items: the last chunks along each dimension that grows, unless
+/// these chunks are full.
 fn grown_chunks(before: &Geometry, after: &Geometry) -> Result<BTreeSet<u64>, Error> {
     let (shape, chunkshape) = (before.shape(), before.chunkshape());
     let kept: Vec<_> = shape.iter().zip(after.shape().iter()).map(|(&old, &new)| 0..old.min(new)).collect();
@@ -598,9 +598,36 @@ fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
 }
 
-/// The error for a dimension that an array of `ndim` dimensions does not have.
-pub(super) fn no_axis(axis: usize, ndim: usize) -> Error {
+/// Refuses new items whose shape does not fit an append to the array `to` along a dimension. The items have all
+/// dimensions of the array, or all except `axis`: then they make the array longer by 1.
+pub fn check_appended_shape(to: &Meta, axis: usize, found: &[u64]) -> Result<(), Error> {
+    let shape = to.shape();
+    if axis >= shape.len() {
+        return Err(no_axis(axis, shape));
+    }
+    let others: Vec<u64> = without(axis, shape.iter().map(|length| length.unsigned_abs()));
+    if *found == *others || found.len() == shape.len() && without(axis, found.iter().copied()) == others {
+        return Ok(());
+    }
+    let length = |(dimension, length): (usize, &i64)| {
+        if dimension == axis { "n".into() } else { length.to_string() }
+    };
+    let expected: Vec<_> = shape.iter().enumerate().map(length).collect();
+    Err(Error::invalid_input(format_args!(
+        "shape {found:?} cannot be appended to shape {shape:?} along dimension {axis}: it must be [{}] with any n, or {others:?}",
+        expected.join(", ")
+    )))
+}
+
+/// The lengths along all dimensions except `axis`.
+fn without(axis: usize, shape: impl Iterator<Item = u64>) -> Vec<u64> {
+    shape.enumerate().filter(|&(dimension, _)| dimension != axis).map(|(_, length)| length).collect()
+}
+
+/// The error for a dimension that an array of this shape does not have.
+fn no_axis(axis: usize, shape: &[i64]) -> Error {
+    let ndim = shape.len();
     Error::invalid_input(format_args!(
-        "axis is {axis}, but must be less than {ndim}, the number of dimensions"
+        "axis is {axis}, but must be less than {ndim}, the number of dimensions of shape {shape:?}"
     ))
 }

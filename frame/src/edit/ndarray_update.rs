@@ -5,7 +5,7 @@ use core::ops::Range;
 use ndarray::{ArrayView, Dimension};
 
 use crate::chunk::expansion::zeroed;
-use crate::edit::array_update::{ArrayUpdate, no_axis};
+use crate::edit::array_update::{ArrayUpdate, check_appended_shape};
 use crate::error::Error;
 use crate::slice::item::Item;
 use crate::write::whole_array::{check_shape, copy_items};
@@ -42,7 +42,8 @@ impl ArrayUpdate {
         self.write(region, &items)
     }
 
-    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions.
+    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions. If it
+    /// lacks the dimension `axis`, such as a single row, the array in the file becomes longer by 1.
     ///
     /// The chunk shape does not change. In a file that [`write_array`](crate::write_array()) made of a single row, each
     /// appended row is a chunk of its own. So make the file with chunks for the final size of the array, as in the
@@ -66,11 +67,12 @@ impl ArrayUpdate {
     ///
     /// let mut log = ArrayUpdate::open(&path)?;
     /// log.append_array(0, array![[1.0, 2.0]].view())?;
-    /// log.append_array(0, array![[3.0, 4.0], [5.0, 6.0]].view())?;
+    /// log.append_array(0, array![3.0, 4.0].view())?;
+    /// log.append_array(0, array![[5.0, 6.0], [7.0, 8.0]].view())?;
     /// log.flush()?;
     /// let log = Array::open(&path)?;
-    /// assert_eq!(log.whole().read_array::<f64>()?, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]].into_dyn());
-    /// assert_eq!(log.meta().expect("an array").chunkshape(), [262_144, 2]);
+    /// assert_eq!(log.whole().read_array::<f64>()?, array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]].into_dyn());
+    /// assert_eq!(log.chunkshape(), Some(&[262_144, 2][..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[expect(clippy::needless_pass_by_value, reason = "a view is passed as in the crate ndarray")]
@@ -79,25 +81,8 @@ impl ArrayUpdate {
         axis: usize,
         array: ArrayView<'_, T, D>,
     ) -> Result<(), Error> {
-        let (shape, found) = (self.meta().shape(), array.shape());
-        if axis >= shape.len() {
-            return Err(no_axis(axis, shape.len()));
-        }
-        let mut pairs = shape.iter().zip(found).enumerate();
-        let is_same = |(dimension, (&length, &found)): (usize, (&i64, &usize))| {
-            dimension == axis || length.unsigned_abs() == found as u64
-        };
-        if shape.len() != found.len() || !pairs.all(is_same) {
-            let length = |(dimension, length): (usize, &i64)| {
-                if dimension == axis { "n".into() } else { length.to_string() }
-            };
-            let expected: Vec<_> = shape.iter().enumerate().map(length).collect();
-            return Err(Error::invalid_input(format_args!(
-                "an array of shape {found:?} cannot be appended to one of shape {shape:?} along dimension {axis}: the \
-                 shape of the new items must be [{}] with any n",
-                expected.join(", ")
-            )));
-        }
+        let shape: Vec<u64> = array.shape().iter().map(|&items| items as u64).collect();
+        check_appended_shape(self.meta(), axis, &shape)?;
         let items = self.bytes_of(&array)?;
         self.append(axis, &items)
     }

@@ -254,10 +254,10 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
-    /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. A frame
-    ///   without an array can only be converted to the other frame type, or get rid of holes. Also if the shape or
-    ///   dtype changes and the items are elsewhere or, in a rewrite in place, belong to a table, as in
-    ///   [`Edit::apply`](crate::Edit::apply).
+    /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. Without an
+    ///   array, a rewrite can only change the frame type or remove holes. Also if the shape or dtype changes, and the
+    ///   items are computed or elsewhere. In a rewrite in place, also if the shape or dtype changes, and the array
+    ///   belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

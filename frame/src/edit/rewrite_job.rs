@@ -2,19 +2,19 @@
 
 use core::ops::Range;
 use core::time::Duration;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::check::Check;
-use crate::chunk::entry::EntryValue;
+use crate::check::{Check, chunk_files};
+use crate::chunk::entry::{ChunkPlace, EntryValue};
 use crate::chunk_file;
 use crate::chunk_file::folder_of;
 use crate::edit::commit::Commit;
 use crate::edit::rewritten::{Body, FrameChanges, Rewritten};
 use crate::edit::writer_lock::WriterLock;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::index::index_writer::NewIndex;
@@ -188,7 +188,7 @@ impl<'p> Job<'p> {
         let new = match body {
             Body::Kept(kept) => {
                 if let (Some(directory), Some(old)) = (new.directory(), &self.old) {
-                    copy_chunks(folder_of(&old.source), &new, directory, progress)?;
+                    copy_chunks(&frame, folder_of(&old.source), &new, directory, progress)?;
                 }
                 new.file().write_all(header).map_err(|error| new.unwritable(error))?;
                 let bytes = NewBytes { header, kept, trailer, frame: &frame };
@@ -242,24 +242,53 @@ impl<'p> Job<'p> {
 }
 
 /// Copies the chunk files of a sparse frame.
-fn copy_chunks(from: &Path, new: &NewFrame, to: &Path, progress: &mut Progress<'_>) -> Result<(), Error> {
+fn copy_chunks<R: ReadAt>(
+    frame: &Frame<R>,
+    from: &Path,
+    new: &NewFrame,
+    to: &Path,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
     let unwritable = |error| new.unwritable(error);
-    for entry in fs::read_dir(from).map_err(|error| Error::io("read", from, error))? {
-        let entry = entry.map_err(|error| Error::io("read", from, error))?;
-        let path = entry.path();
-        // Other files in the directory, such as the lock file, are not part of the frame.
-        if chunk_file::number(&entry.file_name()).is_some() {
-            let unreadable = |error| Error::io("read", &path, error);
-            // A commit can have removed the file since the directory was listed. The check of the new frame finds this.
-            let Some((old, _)) = open_chunk_file(&path).map_err(unreadable)? else { continue };
-            let file = File::options().write(true).create_new(true).open(to.join(entry.file_name()));
-            let mut file = file.map_err(unwritable)?;
-            copy_bytes(&old, 0, Some(&path), new, &mut file, progress)?;
-            FileAttributes::of(&old).map_err(unreadable)?.give_to(&file, false);
-            file.sync_all().map_err(unwritable)?;
-        }
+    let listed = chunk_files::list(from).map_err(|error| Error::io("read", from, error))?;
+    let is_owned = owned_files(frame, &listed)?;
+    for (&number, _) in listed.iter().zip(is_owned).filter(|&(_, is_owned)| is_owned) {
+        let name = chunk_file::name(number);
+        let path = from.join(&name);
+        let unreadable = |error| Error::io("read", &path, error);
+        // A commit can have removed the file since the directory was listed. The check of the new frame finds this.
+        let Some((old, _)) = open_chunk_file(&path).map_err(unreadable)? else { continue };
+        let file = File::options().write(true).create_new(true).open(to.join(name));
+        let mut file = file.map_err(unwritable)?;
+        copy_bytes(&old, 0, Some(&path), new, &mut file, progress)?;
+        FileAttributes::of(&old).map_err(unreadable)?.give_to(&file, false);
+        file.sync_all().map_err(unwritable)?;
     }
     Ok(())
+}
+
+/// For each listed chunk file, whether an entry of the chunk index refers to it. `listed` has the numbers of the files
+/// in ascending order. If this build cannot read the index, all files count as owned.
+fn owned_files<R: ReadAt>(frame: &Frame<R>, listed: &[u64]) -> Result<Vec<bool>, Error> {
+    let mut is_owned = vec![false; listed.len()];
+    let mut mark = || -> Result<(), Error> {
+        let mut chunks = frame.open_chunks()?;
+        while let Some(entry) = chunks.next().transpose()? {
+            if let ChunkPlace::File(number) = entry.place
+                && let Some(is_owned) = listed.binary_search(&number).ok().and_then(|at| is_owned.get_mut(at))
+            {
+                *is_owned = true;
+            }
+            if chunks.is_repeated() {
+                break;
+            }
+        }
+        Ok(())
+    };
+    match mark() {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(vec![true; listed.len()]),
+        marked => marked.map(|()| is_owned),
+    }
 }
 
 /// Copies all bytes of a source from an offset on, and returns their number. Unlike with `io::copy`, an error names the
@@ -371,10 +400,10 @@ impl<R: ReadAt> ReadAt for NewBytes<'_, R> {
 #[cfg(all(test, feature = "decompress"))]
 mod tests {
     use core::cell::Cell;
+    use std::fs;
 
     use super::*;
     use crate::chunk_file::SPARSE_INDEX;
-    use crate::error::ErrorKind;
     use crate::file_version::FileVersion;
 
     /// A file that another program changes just before the read whose number is `before`.

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::file_version::leads_to;
-#[cfg(windows)]
-use crate::read::lock::unshared;
 use crate::read::lock::{ExclusiveSidecar, FileLock, PAUSE, retry};
+#[cfg(windows)]
+use crate::read::lock::{is_sharing_violation, unshared};
 
 /// The exclusive locks of a frame. Dropping this struct releases them.
 #[derive(Debug)]
@@ -98,9 +98,8 @@ fn lock(path: &Path) -> io::Result<Option<FileLock>> {
 /// Opens a file for writing; `None` if another writer has it.
 #[cfg(windows)]
 fn lock(path: &Path) -> io::Result<Option<FileLock>> {
-    const SHARING_VIOLATION: i32 = 32;
     match unshared(OpenOptions::new().read(true).write(true)).open(path) {
-        Err(error) if error.raw_os_error() == Some(SHARING_VIOLATION) => Ok(None),
+        Err(error) if is_sharing_violation(&error) => Ok(None),
         file => Ok(Some(FileLock::without(file?))),
     }
 }

@@ -21,7 +21,8 @@ use crate::trailer::embed_list::EmbedPlace;
 ///
 /// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses one
 /// chunk of the store at a time, and keeps it: a thread that needs this chunk too waits for it. In all, it decompresses no
-/// more bytes than the [expansion limit](expansion_limit()) of the store.
+/// more bytes than the [expansion limit](expansion_limit()) of the store. The frames of a [`Store`](crate::Store) can be
+/// read as often as their user wants: there, the limit applies to each chunk alone.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -46,9 +47,9 @@ pub struct EmbeddedFrames<R> {
 struct StoreData {
     /// The chunk that was decompressed last, with its number.
     chunk: Option<(u64, Vec<u8>)>,
-    /// The number of bytes that may still be decompressed; `None` if there is no limit. Only the last chunk is kept, so a
-    /// chunk that is needed again later is decompressed again. Without a limit, many frames in a hostile store could make
-    /// us decompress the same chunks many times.
+    /// The number of bytes that may still be decompressed; `None` if only each chunk is limited. Only the last chunk is
+    /// kept, so a chunk that is needed again later is decompressed again. Without this limit, many frames in a hostile
+    /// store could make us decompress the same chunks many times.
     left: Option<u64>,
 }
 
@@ -80,8 +81,8 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         }
     }
 
-    /// Lifts the limit of decompressed bytes, for an array that is read as often as its user wants.
-    pub(crate) fn without_limit(mut self) -> Self {
+    /// Limits only each decompressed chunk, not their total, for an array that is read as often as its user wants.
+    pub(crate) fn without_total_limit(mut self) -> Self {
         self.data.get_mut().unwrap_or_else(PoisonError::into_inner).left = None;
         self
     }
@@ -146,9 +147,14 @@ impl<R: ReadAt> EmbeddedFrames<R> {
                     None => opened.insert(Chunks::open_or_changing(store)?),
                 };
                 let Some(entry) = chunks.get(number)? else { break };
-                if let Some(left) = &mut data.left {
-                    *left = left.checked_sub(entry.nbytes.unwrap_or(chunksize)).ok_or_else(too_much)?;
-                }
+                let (nbytes, stored) = (entry.nbytes.unwrap_or(chunksize), store.header().frame_len);
+                let most = data.left.unwrap_or_else(|| expansion_limit(stored));
+                let left = most.checked_sub(nbytes).ok_or_else(|| {
+                    Error::too_large(format_args!(
+                        "chunk {number} of the store decompresses to {nbytes} bytes, but at most {most} are left for a store of {stored} bytes"
+                    ))
+                })?;
+                data.left = data.left.map(|_| left);
                 data.chunk = Some((number, chunks.decompressed(&entry)?));
             }
             let chunk = data.chunk.as_ref().and_then(|(_, chunk)| chunk.get(within..)).unwrap_or_default();
@@ -163,12 +169,6 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         }
         Ok(filled)
     }
-}
-
-fn too_much() -> Error {
-    Error::too_large(
-        "the frames in the data of the store decompress to more bytes than the store's length allows",
-    )
 }
 
 impl<R: ReadAt> ReadAt for EmbeddedFrames<R> {

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::file_version::FileVersion;
 #[cfg(feature = "decompress")]
 use crate::find::embedded::EmbeddedFrames;
-use crate::find::zip::{MemberContent, zip_member};
+use crate::find::zip::{MemberContent, members_to_read};
 use crate::header::frame::Frame;
 use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
@@ -72,18 +72,16 @@ impl Container {
         &self,
         names: impl IntoIterator<Item = String>,
     ) -> Result<Option<Frame<MemberSource>>, Error> {
-        for name in names {
-            let found = match self {
-                Self::Folder(folder) if is_below(&name) => in_folder(&folder.join(&name))?,
-                Self::Folder(_) => None,
-                Self::Zip(zip) => in_zip(zip, &name)?,
-                Self::Alone(file) => in_folder(file)?.filter(|_| name == STORE_FILE),
-            };
-            if found.is_some() {
-                return Ok(found);
+        let names: Vec<String> = names.into_iter().collect();
+        match self {
+            Self::Folder(folder) => {
+                in_files(names.iter().filter(|name| is_below(name)).map(|name| folder.join(name)))
+            }
+            Self::Zip(zip) => in_zip(zip, &names),
+            Self::Alone(file) => {
+                in_files(names.iter().filter(|&name| name == STORE_FILE).map(|_| file.clone()))
             }
         }
-        Ok(None)
     }
 
     /// Opens the frame with this key, from the data of the store; `None` if the data has no such frame.
@@ -91,7 +89,7 @@ impl Container {
     pub(super) fn embedded(&self, key: &str) -> Result<Option<Frame<MemberSource>>, Error> {
         let Some(embed) = self.frame([STORE_FILE.to_owned()])? else { return Ok(None) };
         let version = embed.version.clone();
-        let mut frames = EmbeddedFrames::new(embed)?.without_limit();
+        let mut frames = EmbeddedFrames::new(embed)?.without_total_limit();
         if !frames.select(key)? {
             return Ok(None);
         }
@@ -106,20 +104,24 @@ fn is_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-fn in_folder(path: &Path) -> Result<Option<Frame<MemberSource>>, Error> {
-    if !path.is_file() && !is_sparse_frame(path) {
-        return Ok(None);
-    }
-    Ok(Some(open_frame(path)?.map_reader(MemberSource::new)))
+/// Opens the first of these files that exists.
+fn in_files(mut paths: impl Iterator<Item = PathBuf>) -> Result<Option<Frame<MemberSource>>, Error> {
+    let path = paths.find(|path| path.is_file() || is_sparse_frame(path));
+    path.map(|path| Ok(open_frame(&path)?.map_reader(MemberSource::new))).transpose()
 }
 
-fn in_zip(zip: &MemberSource, name: &str) -> Result<Option<Frame<MemberSource>>, Error> {
+/// Opens the first of these members that the zip file has.
+fn in_zip(zip: &MemberSource, names: &[String]) -> Result<Option<Frame<MemberSource>>, Error> {
     let version = zip.version();
-    let Some(member) = zip_member(zip, name)? else { return Ok(None) };
+    let members = members_to_read(zip, |other| names.iter().any(|name| name == other))?;
+    // If several members have the same name, the last one counts, as in `zip_member`.
+    let find = |name: &String| members.iter().rfind(|member| member.name() == name);
+    let Some(member) = names.iter().find_map(find) else { return Ok(None) };
     match member.content() {
         MemberContent::Broken(finding) => Err(Error::malformed(finding.clone())),
         MemberContent::Compressed => Err(Error::unsupported(format_args!(
-            "the member {name} is compressed in the zip file: extract it to read its frame"
+            "the member {} is compressed in the zip file: extract it to read its frame",
+            member.name()
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
             let frame = read_frame_at(zip.clone(), member.offset())?;

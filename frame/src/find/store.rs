@@ -72,8 +72,8 @@ impl Store {
 
     /// Opens a store by the path of its folder, zip file or frame; `None` if it is not a store.
     ///
-    /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of store. If they do not, the
-    /// extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
+    /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of
+    /// store. If they do not, the extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
     /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or zip
     /// file around it is not.
     ///
@@ -230,8 +230,8 @@ impl Store {
         Array::of_opened(self.frame(key)?)
     }
 
-    /// Opens the frame with this key. Without the feature `decompress`, frames in the compressed data of the store
-    /// cannot be opened.
+    /// Opens the frame with this key. In a zip file, each call reads the directory of the zip file again. Without the
+    /// feature `decompress`, frames in the compressed data of the store cannot be opened.
     ///
     /// # Errors
     ///
@@ -445,8 +445,8 @@ fn is_in_table(tables: &BTreeMap<String, Trailer>, key: &str) -> bool {
     tables.contains_key("/") || folders.into_iter().any(|folder| tables.contains_key(folder))
 }
 
-/// The key of the table to which a file `_meta.b2f` belongs. `name` is the name of that file with its folders, such as
-/// `deep/_meta.b2f`, which gives `/deep`. `None` if `name` is the name of another file.
+/// The key of the table to which a file `_meta.b2f` belongs. `name` is the path of that file in the store:
+/// `deep/_meta.b2f` gives the key `/deep`. `None` if `name` is the name of another file.
 fn table_key(name: &str) -> Option<String> {
     let folder = name.strip_suffix(Store::TABLE_FILE)?;
     match folder.strip_suffix('/') {

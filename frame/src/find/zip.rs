@@ -12,6 +12,7 @@ use crate::finding::{Escaped, Finding, Place};
 use crate::header::frame::Frame;
 use crate::read::open::read;
 use crate::source::{ReadAt, fill};
+use crate::spans::next_start;
 
 /// The maximum size of the directory of a zip file, which lists the members: 16 MiB, enough for 100,000 members with
 /// names of 100 characters. In memory, the list of members takes several times as many bytes.
@@ -30,8 +31,10 @@ const VERSION_NEEDED: u64 = 6;
 /// little-endian).
 const NAME_LENGTH: u64 = 26;
 
-/// The length of the fixed part of a local header. The name follows this part.
+/// The length of the fixed part of a local header. The name and an extra field follow this part. The length of each has
+/// 16 bits.
 const LOCAL_HEADER_LEN: u64 = 30;
+const MAX_LOCAL_HEADER_LEN: u64 = LOCAL_HEADER_LEN + 2 * 0xffff;
 
 /// The length of the end record, without its comment, and the length of the zip64 locator, which precedes the end
 /// record in a long zip file.
@@ -340,7 +343,9 @@ pub fn zip_members(reader: impl ReadAt) -> Result<Vec<ZipMember>, Error> {
 /// Finds the member of a zip file with this name; `None` if there is none. If several members have this name, the
 /// result is the last one, as in other programs.
 ///
-/// The function reads the directory of the zip file, and then only the start of this member.
+/// The function reads the directory of the zip file, and then only the start of this member. To find out whether other
+/// members share bytes with it, the function also reads the local headers of members that begin before it and can end
+/// after its start: usually those in the 128 KiB before it.
 ///
 /// # Errors
 ///
@@ -362,8 +367,8 @@ pub fn zip_member(reader: impl ReadAt, name: &str) -> Result<Option<ZipMember>, 
     Ok(members.into_iter().rfind(|member| member.name == name))
 }
 
-/// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. The content of
-/// all other members is [`MemberContent::Other`].
+/// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. Of the other
+/// members, only the names and lengths are known.
 pub(crate) fn members_to_read(
     reader: impl ReadAt,
     is_wanted: impl Fn(&str) -> bool,
@@ -376,7 +381,7 @@ pub(crate) fn members_to_read(
     // If the reader fails, return its error instead of the error of rawzip, which may report such a failure as a
     // damaged zip file.
     let failure = Cell::new(None);
-    let listed = list(RecordingReader { reader: &reader, failure: &failure }, size);
+    let listed = list(RecordingReader { reader: &reader, failure: &failure }, size, &is_wanted);
     if let Some(error) = failure.take() {
         return Err(error);
     }
@@ -407,8 +412,14 @@ pub(crate) fn members_to_read(
     lacking.map_or(Ok(members), Err)
 }
 
-/// Lists the members of a zip file without reading them.
-fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMember>, Error> {
+/// Lists the members of a zip file without reading them. Members for whose names `is_wanted` returns true have their
+/// places in the file, and are marked as broken if they share bytes with any other member. The offset of another member
+/// can be that of its local header.
+fn list(
+    reader: RecordingReader<'_, impl ReadAt>,
+    size: u64,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Result<Vec<ZipMember>, Error> {
     let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
     let archive = ZipLocator::new().locate_in_reader(reader, &mut buffer, size);
     let archive = archive.map_err(|(_, error)| not_a_zip(&error))?;
@@ -421,45 +432,53 @@ fn list(reader: RecordingReader<'_, impl ReadAt>, size: u64) -> Result<Vec<ZipMe
         )));
     }
     let directory = Directory { start: archive.directory_offset(), end: archive.eocd_offset() };
-    let mut members = Vec::new();
+    let (mut members, mut wayfinders) = (Vec::new(), Vec::new());
     let mut entries = archive.entries(&mut buffer);
     while let Some(entry) = entries.next_entry().map_err(|error| not_a_zip(&error))? {
         if entry.is_dir() {
             continue;
         }
-        let name = String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned();
         let is_stored = entry.compression_method() == CompressionMethod::STORE;
         let is_encrypted = entry.flags().is_encrypted();
         let is_readable = is_stored && !is_encrypted;
-        let is_deflated = entry.compression_method() == CompressionMethod::DEFLATE && !is_encrypted;
-        let content_len = entry.uncompressed_size_hint();
-        let (crc32, record, local) =
-            (entry.crc32(), entry.central_directory_offset(), entry.local_header_offset());
-        let (offset, end, content) =
-            match archive.get_entry(entry.wayfinder()).map(|entry| entry.compressed_data_range()) {
-                Ok((offset, end)) if is_readable => (offset, end, MemberContent::Other),
-                Ok((offset, end)) => (offset, end, MemberContent::Compressed),
-                Err(error) => {
-                    let text = format!("member {}: {error}", Escaped(&name));
-                    let finding = Finding::new(FindingCode::DamagedZip, Place::File).text(text);
-                    (local, local, MemberContent::Broken(finding))
-                }
-            };
-        let len = end.saturating_sub(offset);
+        wayfinders.push(entry.wayfinder());
         members.push(ZipMember {
-            name,
-            offset,
-            len,
-            content,
-            crc32,
-            content_len,
-            is_deflated,
-            record,
-            local,
+            name: String::from_utf8_lossy(entry.file_path().as_bytes()).into_owned(),
+            offset: entry.local_header_offset(),
+            len: entry.compressed_size_hint(),
+            content: if is_readable { MemberContent::Other } else { MemberContent::Compressed },
+            crc32: entry.crc32(),
+            content_len: entry.uncompressed_size_hint(),
+            is_deflated: entry.compression_method() == CompressionMethod::DEFLATE && !is_encrypted,
+            record: entry.central_directory_offset(),
+            local: entry.local_header_offset(),
             directory,
         });
     }
-    refuse_overlaps(&mut members, archive.directory_offset());
+    let locate = |member: &mut ZipMember, wayfinder| match archive.get_entry(wayfinder) {
+        Ok(entry) => {
+            let (start, end) = entry.compressed_data_range();
+            (member.offset, member.len) = (start, end.saturating_sub(start));
+        }
+        Err(error) => {
+            let text = format!("member {}: {error}", Escaped(&member.name));
+            let finding = Finding::new(FindingCode::DamagedZip, Place::File).text(text);
+            (member.len, member.content) = (0, MemberContent::Broken(finding));
+        }
+    };
+    // Each read of a local header can be a request to a server, so the other members are not located, unless they begin
+    // before a wanted one and can end in it.
+    let (mut wanted, mut others): (Vec<_>, Vec<_>) =
+        members.iter_mut().zip(wayfinders).partition(|(member, _)| is_wanted(&member.name));
+    wanted.iter_mut().for_each(|(member, wayfinder)| locate(member, *wayfinder));
+    let mut starts: Vec<u64> = wanted.iter().map(|(member, _)| member.offset).collect();
+    starts.sort_unstable();
+    others.retain(|(member, _)| {
+        let end = member.local.saturating_add(MAX_LOCAL_HEADER_LEN).saturating_add(member.len);
+        next_start(&starts, member.local).is_some_and(|start| start < end)
+    });
+    others.iter_mut().for_each(|(member, wayfinder)| locate(member, *wayfinder));
+    refuse_overlaps(wanted.into_iter().chain(others).map(|(member, _)| member), directory.start);
     Ok(members)
 }
 
@@ -487,13 +506,14 @@ impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
     }
 }
 
-/// Marks as broken each member that ends after the start of the directory, or that shares bytes with a member before it
-/// that is not broken itself.
+/// Marks as broken each member that ends after the start of the directory, or that begins before the end of an earlier,
+/// unbroken member.
 // Such members are not read: a small file could otherwise make us read the same long header any number of times.
-fn refuse_overlaps(members: &mut [ZipMember], directory: u64) {
-    let mut by_offset: Vec<&mut ZipMember> = members.iter_mut().filter(|member| member.len > 0).collect();
-    // Sorted by offset, because the directory may list the members in any order.
-    by_offset.sort_by_key(|member| member.offset);
+fn refuse_overlaps<'m>(members: impl Iterator<Item = &'m mut ZipMember>, directory: u64) {
+    let mut by_offset: Vec<&mut ZipMember> = members.filter(|member| member.len > 0).collect();
+    // Sorted by offset, because the directory may list the members in any order. If two members begin at the same byte,
+    // the one that the directory lists first comes first.
+    by_offset.sort_unstable_by_key(|member| (member.offset, member.record));
     let mut free = 0;
     for member in by_offset {
         let (name, start) = (Escaped(&member.name), member.offset);

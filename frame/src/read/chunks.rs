@@ -18,7 +18,7 @@ use crate::index::index_reader::Index;
 use crate::read::frame_state::ChunkFileState;
 use crate::read::open::open_chunk_file;
 use crate::source::{ReadAt, read_up_to};
-use crate::spans::gaps;
+use crate::spans::{gaps, merged};
 
 /// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
 /// entries.
@@ -131,9 +131,12 @@ pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
     Ok(counts)
 }
 
+/// The number of byte ranges of chunks at which those that touch or overlap are joined. A range takes 16 bytes.
+const LEAST_JOINED: usize = 1 << 12;
+
 /// Counts the bytes between the header and the chunk index that belong to no chunk.
 pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
-    let mut spans = Vec::new();
+    let (mut spans, mut most) = (Vec::new(), LEAST_JOINED);
     let mut chunks = Chunks::open_or_changing(frame)?;
     // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
     if chunks.len() == 0 || frame.header().is_sparse() {
@@ -143,14 +146,19 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     while let Some(entry) = chunks.next().transpose()? {
         if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
             spans.push(start..start.saturating_add(header.cbytes() as u64));
+            // Many entries can point to the same chunk. After the ranges are joined, at most as many are left as chunks
+            // fit in the frame. Wait until their number has doubled, because joining sorts all of them.
+            if spans.len() >= most {
+                spans = merged(spans);
+                most = (2 * spans.len()).max(LEAST_JOINED);
+            }
         }
         if is_repeated {
             break;
         }
     }
-    spans.sort_unstable_by_key(|span| span.start);
     let within = frame.header().header_len as u64..chunks.end();
-    Ok(gaps(spans, within).map(|gap| gap.end - gap.start).sum())
+    Ok(gaps(merged(spans), within).map(|gap| gap.end - gap.start).sum())
 }
 
 impl<R: ReadAt> Frame<R> {
@@ -207,8 +215,8 @@ impl<R: ReadAt> Frame<R> {
             }
             return Ok(None);
         };
-        // A later commit can have given the number to another chunk. So the index is checked after the chunk file was
-        // opened: if the index is still the same, the chunk file belongs to it.
+        // A later commit may have used the file number again, for another chunk. So the index is checked after the
+        // chunk file was opened: if the index is still the same, the chunk file belongs to it.
         if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
             && version.can_precede(opened, &metadata, index)
         {

@@ -24,14 +24,21 @@ const COMPARED: u64 = 1 << 22;
 const RECENT: Duration = Duration::from_secs(1);
 
 /// The pause between two looks at a file that was written recently.
-const INTERVAL: Duration = Duration::from_millis(10);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(10);
 
 /// The largest number of looks.
 const LOOKS: usize = 20;
 
 /// A file that was written recently counts as finished if this many looks in a row find no further write.
 // On a busy system, a writer can wait for the processor between two writes for longer than `INTERVAL`.
-const EQUAL_LOOKS: usize = 6;
+pub(crate) const EQUAL_LOOKS: usize = 6;
+
+/// Whether a file was written so recently that its writer may not have finished. A time in the future comes from
+/// another clock, so it tells nothing.
+pub(crate) fn is_recent(metadata: &Metadata) -> bool {
+    let age = metadata.modified().ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
+    age.is_some_and(|age| age <= RECENT)
+}
 
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
 // The header alone does not show every change: a change of a sparse frame can leave an equal header. Nor do the index
@@ -141,12 +148,10 @@ impl<R> Frame<R> {
             let chunk_file = chunk_file.flatten();
             let versions = Some((version, chunk_file.as_ref().map(FileStamp::of)));
             equal_looks = if before == versions { equal_looks + 1 } else { 1 };
-            // A time in the future comes from another clock, so the age is not known.
-            let age = |metadata: &Metadata| SystemTime::now().duration_since(metadata.modified().ok()?).ok();
-            let age = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().filter_map(age).min();
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
             // header yet. Then more writes follow soon.
-            if age.is_none_or(|age| age > RECENT) || equal_looks == EQUAL_LOOKS {
+            let is_recent = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().any(is_recent);
+            if !is_recent || equal_looks == EQUAL_LOOKS {
                 return false;
             }
             before = versions;

@@ -72,6 +72,17 @@ pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 
+/// Whether a writer of this crate has the lock of a frame. `path` is the file with the header.
+pub(crate) fn has_writer(path: &Path) -> bool {
+    #[cfg(not(windows))]
+    let is_locked =
+        open_at_once(path).and_then(|file| FileLock::try_new(file, false)).is_ok_and(|lock| lock.is_none());
+    #[cfg(windows)]
+    let is_locked =
+        unshared(OpenOptions::new().read(true)).open(path).is_err_and(|error| is_sharing_violation(&error));
+    is_locked
+}
+
 /// A lock of a file. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct FileLock {
@@ -122,6 +133,13 @@ pub(crate) fn unshared(options: &mut OpenOptions) -> &mut OpenOptions {
     const FILE_SHARE_READ: u32 = 1;
     const FILE_SHARE_DELETE: u32 = 4;
     options.share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
+}
+
+/// Whether a file cannot be opened because another program has it open in a way that excludes this.
+#[cfg(windows)]
+pub(crate) fn is_sharing_violation(error: &io::Error) -> bool {
+    const SHARING_VIOLATION: i32 = 32;
+    error.raw_os_error() == Some(SHARING_VIOLATION)
 }
 
 /// Takes the shared lock of a reader, if there is a lock file. While a writer holds the lock, waits for it, at most

@@ -22,10 +22,10 @@ pub(super) fn valid_header(
 }
 
 /// Replaces the sizes in a chunk header by those that the array determines. The stored size follows from the size of
-/// the data or, if there is one, from the table of blocks. Only the value of a constant chunk in a frame with the type
-/// size 1 has the length that the damaged header states. Returns `None` if the flags or the table of blocks are
-/// damaged, or cannot be read. Each table that is read reduces `left` by its length. If `left` is too small for a
-/// table, the result is `None`.
+/// the data or, if there is one, from the table of blocks. Exception: if the type size is 1, the item size is unknown,
+/// so the length of a constant chunk's value is taken from the damaged header. Returns `None` if the flags or the table
+/// of blocks are damaged, or cannot be read. Each table that is read reduces `left` by its length. If `left` is too
+/// small for a table, the result is `None`.
 pub(super) fn with_restored_sizes<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -35,7 +35,8 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
 ) -> Option<ChunkHeader> {
     let mut bytes = first.bytes.clone();
     clear_lazy(&mut bytes);
-    // The array determines all sizes except the stored size. For now, any valid stored size works.
+    // The array determines all sizes except the stored size, which is not known yet. Its place is taken by the smallest
+    // one that `ChunkHeader::parse` accepts.
     let sizes = [
         (HeaderSize::Typesize, rules.typesize.map(usize::from)),
         (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),

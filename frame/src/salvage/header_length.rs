@@ -28,12 +28,12 @@ pub(super) struct InferredLength {
     pub(super) doubt: Option<String>,
 }
 
-/// The agreement of a possible length with the chunk index. The lower in this order, the better.
+/// How well a possible length fits the chunk index. The best length is the minimum.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Agreement {
     /// The number of entries that lead into the middle of a chunk, or beyond the chunks.
     impossible: usize,
-    /// Whether other metalayers than the known ones must be lost, or no entry leads to a chunk.
+    /// Whether the length is unlikely: with it, unknown metalayers must have been lost, or no entry leads to a chunk.
     is_unlikely: bool,
     /// The number of entries that lead to a chunk.
     agreeing: Reverse<usize>,
@@ -57,8 +57,8 @@ pub(super) fn infer<R: ReadAt>(
     ];
     let is_possible = |&len: &u64| len >= Generation::Present.head_len() as u64 && len <= start;
     let known: Vec<u64> = known.into_iter().flatten().filter(is_possible).collect();
-    // Either an entry leads to the first chunk that was found, or that chunk was replaced, or its entry is damaged. Then
-    // it probably begins where the header ends.
+    // Usually, an entry leads to the first chunk that was found. If not, this chunk was replaced or its entry is
+    // damaged, and the chunk probably begins where the header ends.
     let first = order.found.first().copied().unwrap_or_default();
     let lens = offsets.iter().rev().filter_map(|&offset| first.checked_sub(offset)).filter(is_possible);
     let lens = lens.take(MAX_LENGTHS).chain([first].into_iter().filter(is_possible));

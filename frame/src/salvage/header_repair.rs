@@ -267,11 +267,20 @@ fn fixed(generation: Generation) -> impl Iterator<Item = (usize, u8, &'static st
 
 /// The generation whose fixed bytes agree best with a damaged header. In a tie, this is the present generation.
 fn generation(prefix: &[u8]) -> Generation {
-    let right = |&generation: &Generation| {
-        fixed(generation).filter(|&(at, byte, _)| prefix.get(at) == Some(&byte)).count()
-    };
+    let right =
+        |&generation: &Generation| fixed(generation).count() - wrong_bytes(prefix, generation).count();
     // In a tie, `max_by_key` returns the last generation of `ALL`, which is the present generation.
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
+}
+
+/// The wrong ones of the [`fixed`] bytes.
+fn wrong_bytes(bytes: &[u8], generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
+    fixed(generation).filter(|&(at, byte, _)| bytes.get(at) != Some(&byte))
+}
+
+/// Whether at most half of the [`fixed`] bytes are wrong.
+fn is_header(bytes: &[u8], generation: Generation) -> bool {
+    wrong_bytes(bytes, generation).count() * 2 <= fixed(generation).count()
 }
 
 impl Values {
@@ -279,12 +288,11 @@ impl Values {
     fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
         let mut bytes = prefix.to_vec();
         bytes.resize(Generation::Present.head_len(), 0);
-        let fixed = || fixed(Generation::Present);
-        let wrong: Vec<_> = fixed().filter(|&(at, byte, _)| bytes.get(at) != Some(&byte)).collect();
-        if wrong.len() * 2 > fixed().count() {
+        if !is_header(&bytes, Generation::Present) {
             restored.push(Restored::Header);
             return Self { bytes: Vec::new(), is_lost: true };
         }
+        let wrong: Vec<_> = wrong_bytes(&bytes, Generation::Present).collect();
         for (at, byte, what) in wrong {
             if let Some(slot) = bytes.get_mut(at) {
                 restored.push(Restored::Byte { part: what, offset: at, bytes: [*slot, byte] });
@@ -311,7 +319,8 @@ impl Values {
         bytes
     }
 
-    /// Why nothing can be saved from a file of `len` bytes that ends within its header, which begins with `prefix`.
+    /// The error if a file of `len` bytes ends within its header, so that nothing can be saved. `prefix` is the start
+    /// of the file.
     fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
         let stated = self.length(HeaderField::HeaderLen);
         // A header is not longer than its frame, so a greater length is damaged, and the file may have chunks.
@@ -423,6 +432,13 @@ pub(super) struct DamagedHeader {
 }
 
 impl DamagedHeader {
+    /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole file.
+    /// A negative length is converted as readers show it.
+    // The bytes of a commit that was killed follow the frame. What its record lists is still in use.
+    pub(super) fn frame_len(&self, len: u64) -> u64 {
+        if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
+    }
+
     /// Reads the header at the start of a file. The `given` entries replace those in the array's metalayer.
     pub(super) fn read<R: ReadAt>(
         file: &mut DamagedFile<'_, R>,
@@ -430,7 +446,8 @@ impl DamagedHeader {
         notes: &mut Notes,
     ) -> Result<Self, Error> {
         let mut prefix = file.read(0, SEARCHED_LEN)?;
-        if generation(&prefix) != Generation::Present {
+        let generation = generation(&prefix);
+        if generation != Generation::Present && is_header(&prefix, generation) {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let is_missing = prefix.is_empty() && file.directory().is_some();
@@ -505,8 +522,8 @@ impl DamagedHeader {
         Ok(lens)
     }
 
-    /// The frame type, if it was wrong, and the faults of the header that are neither a wrong size nor a part that is in
-    /// `restored` already. The new header has none of these faults.
+    /// The faults of the old header that the new header corrects: a wrong frame type and all others, except wrong sizes
+    /// and parts that are already in `restored`.
     pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
         let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
         let frame_type = frame_type.map(|found| {
@@ -602,8 +619,8 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     Ok(dtype)
 }
 
-/// Refuses a given dtype with another item size than the first of the `sizes`, which agrees best with the header. Such a
-/// dtype is wrong, and would turn all items into garbage.
+/// Refuses a given dtype if its item size is not the type size in the first of `sizes`, which agrees best with the
+/// header. Such a dtype is wrong, and would turn all items into garbage.
 fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
     let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {
         return Ok(());
@@ -701,7 +718,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            // The first of the contents is that which the index and the stored length lead to.
+            // The index and the stored length lead to the first of the contents. If it differs from `array`, the
+            // markers were restored.
             if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }

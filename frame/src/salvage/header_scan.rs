@@ -3,7 +3,7 @@
 
 use core::mem;
 use core::ops::Range;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use b2nd_chunk::{ChunkHeader, Filter};
 
@@ -37,17 +37,17 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may be the chunk of a
-    /// damaged entry with a special value.
+    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may hold a chunk
+    /// whose entry in the chunk index is damaged and now has a special value.
     pub(super) unowned: Option<Range<u64>>,
     /// The finding for bytes or chunk files that no entry of the chunk index refers to.
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places that are inferred only if the order of the file is assumed, which it is not.
+    /// The places that could be inferred if the caller had assumed the order of the file.
     without_order: Option<InferredPlaces>,
     /// Why the place of each stored chunk may be wrong.
-    len_doubt: Option<String>,
+    place_doubt: Option<String>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
@@ -61,6 +61,8 @@ pub(super) struct HeaderScan {
     /// The offset where the chunks end, and the chunk index begins.
     end: u64,
     pub(super) rules: ChunkRules,
+    /// The numbers of the filters in the header of the frame, and of the filters that several chunks have.
+    pub(super) shared_filters: BTreeSet<u8>,
 }
 
 /// The places and headers of the chunks, before they are compared.
@@ -144,6 +146,19 @@ impl ReadHeaders {
         usual.map(|(filters, _)| filters.clone())
     }
 
+    /// The numbers of the filters that cannot be the damage of a single chunk: the header of the frame or several chunks
+    /// have them.
+    fn shared_filters(&self, header: &Header) -> BTreeSet<u8> {
+        let mut counts = BTreeMap::<u8, u64>::new();
+        for (filters, count) in &self.pipelines {
+            for id in filters.iter().map(|filter| filter.id).collect::<BTreeSet<u8>>() {
+                *counts.entry(id).or_default() += count;
+            }
+        }
+        let of_chunks = counts.into_iter().filter_map(|(id, count)| (count > 1).then_some(id));
+        header.pipeline().map(|filter| filter.id).chain(of_chunks).collect()
+    }
+
     /// Replaces the spans by the byte ranges of the chunks whose ends are known, sorted by their starts.
     fn owned<R: ReadAt>(
         &mut self,
@@ -188,18 +203,23 @@ impl HeaderScan {
         let wrong_lengths: BTreeSet<u64> =
             read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
+            // A chunk whose length is right can share bytes with a chunk whose length is wrong. Its place is not in doubt, so
+            // the chunks that share bytes are found again without the wrong lengths.
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
         rules.filters = read.usual_filters(frame.header());
+        let shared_filters = read.shared_filters(frame.header());
         let (mut unowned, mut unowned_finding, mut inferred) = (None, None, None);
         if survey.header.is_sparse && read.first_uncompared.is_none() {
             unowned_finding = unowned_files(frame, survey, &read.places);
         } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
-            let is_partly_shared =
-                |span: &ChunkSpan| sharing.contains(&span.number) && !is_repeated(&read.places, span.start);
-            let is_partly_shared = read.spans.iter().any(is_partly_shared);
+            // If two chunks overlap partly, one length is wrong, so unowned bytes prove nothing.
+            let is_partly_shared = read
+                .spans
+                .iter()
+                .any(|span| sharing.contains(&span.number) && !is_repeated(&read.places, span.start));
             let owned = read.owned(&mut frame.open_salvaged_chunks()?, nbytes, &rules);
             let ranges = unowned_ranges(frame, survey, &owned);
             unowned_finding = unowned::of_ranges(without_entries(&ranges, &read.places));
@@ -219,7 +239,7 @@ impl HeaderScan {
             inferred.take_if(|inferred| inferred.method == Method::FileOrder && !survey.assumes_order);
         let mut places = read.places;
         if let Some(inferred) = &inferred {
-            sharing.retain(|number| !inferred.offsets.contains_key(number));
+            sharing.retain(|number| !inferred.has(*number));
             places.clone_from(&inferred.all);
         }
         let (end, left) = (index_start(frame.header()), chunks_len(frame.header()).saturating_mul(2));
@@ -229,7 +249,7 @@ impl HeaderScan {
             unowned,
             unowned_finding,
             inferred,
-            len_doubt: survey.parts.len_doubt.clone(),
+            place_doubt: survey.parts.place_doubt.clone(),
             without_order,
             places,
             first_uncompared: read.first_uncompared,
@@ -237,6 +257,7 @@ impl HeaderScan {
             last_file: None,
             end,
             rules,
+            shared_filters,
         })
     }
 
@@ -277,14 +298,14 @@ impl HeaderScan {
 
     /// Why the place of a stored chunk may be wrong.
     pub(super) fn doubts_of_place(&self, number: u64) -> impl Iterator<Item = String> {
-        let inferred = self.inferred.as_ref().filter(|inferred| inferred.offsets.contains_key(&number));
+        let inferred = self.inferred.as_ref().filter(|inferred| inferred.has(number));
         let inferred = inferred.map(|inferred| inferred.method.doubt().to_owned());
-        self.len_doubt.clone().into_iter().chain(inferred)
+        self.place_doubt.clone().into_iter().chain(inferred)
     }
 
     /// Whether the place of a chunk could be inferred if the order of the file was assumed.
     pub(super) fn needs_order(&self, number: u64) -> bool {
-        self.without_order.as_ref().is_some_and(|inferred| inferred.offsets.contains_key(&number))
+        self.without_order.as_ref().is_some_and(|inferred| inferred.has(number))
     }
 
     /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
@@ -382,13 +403,14 @@ mod tests {
             unowned_finding: None,
             inferred: None,
             without_order: None,
-            len_doubt: None,
+            place_doubt: None,
             places: Vec::new(),
             first_uncompared: Some(2),
             left,
             last_file: None,
             end: index_start(frame.header()),
             rules,
+            shared_filters: BTreeSet::new(),
         };
         let mut chunks = frame.open_chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();

@@ -24,6 +24,13 @@ pub(super) struct InferredPlaces {
     pub(super) all: Vec<u64>,
 }
 
+impl InferredPlaces {
+    /// Whether the place of a chunk was inferred.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.offsets.contains_key(&number)
+    }
+}
+
 /// The method by which places were inferred.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
@@ -38,7 +45,7 @@ impl Method {
     pub(super) fn doubt(self) -> &'static str {
         match self {
             Self::OnlyOne => {
-                "its entry in the chunk index is wrong, so it was taken to be the only chunk in the file without an entry"
+                "its entry in the chunk index is wrong, so the only chunk in the file without an entry was used"
             }
             Self::FileOrder => {
                 "its entry in the chunk index is wrong or occurs twice, so its place follows from the assumed order of \
@@ -133,8 +140,8 @@ impl StatedPlaces<'_> {
         Ok(Some(InferredPlaces { offsets, method, all }))
     }
 
-    /// The byte ranges of the chunks without an entry. The result is `None` if there are no such chunks, if the chunks
-    /// are more than the entries that could lead to them, or if some of the unowned bytes do not belong to a whole chunk.
+    /// The byte ranges of the chunks without an entry. The result is `None` if there are none, if there are more than
+    /// stored entries, or if some of the unowned bytes do not belong to a whole chunk.
     fn orphans<R: ReadAt>(
         &self,
         chunks: &mut Chunks<'_, &R>,

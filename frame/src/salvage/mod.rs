@@ -6,8 +6,9 @@
 //! | what is known | type | field or method |
 //! |---|---|---|
 //! | the place of the chunk index | `Survey` | `parts.index` |
-//! | without an index: the chunks in the order of the file, and the damaged ranges between them | `Order` | `found`, `holes` |
+//! | without an index: the chunks in the order of the file, and the damaged ranges between them | `Order` | `found`, `gaps` |
 //! | without an index: the number and the place of each chunk that was found | `Survey` | `order`, from `Order::numbered` |
+//! | without an index: whether these numbers may be wrong | `Survey` | `parts.place_doubt`, from `Order::is_complete` |
 //! | the entry of each chunk, from the index or from `Survey::order` | `ChunkRun` | `entry`, from `chunk_runs::each` |
 //! | the byte range of each chunk, according to its own header | `ReadHeaders` | `spans` |
 //! | the byte range of each chunk whose end is certain | `StatedPlaces` | `owned`, from `ReadHeaders::owned` |
@@ -22,7 +23,7 @@
 //!
 //! | question | field or method of `HeaderScan` |
 //! |---|---|
-//! | Which place was inferred, and why may it be wrong? | `inferred_place`, `doubt_of_place` |
+//! | Which place was inferred, and why may a place be wrong? | `inferred_place`, `doubts_of_place` |
 //! | Would the chunk be saved if the order of the file was assumed? | `needs_order` |
 //! | Does the chunk share bytes with another one? | `is_sharing`, or `wrong_lengths` if its own length is the reason |
 //! | How many bytes are there up to the next chunk? | `room` |

@@ -39,7 +39,9 @@ use crate::write::output::Output;
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). Without the feature `decompress`, this applies to every compressed chunk.
+/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, it
+/// counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk is copied
+/// and reported.
 ///
 /// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
@@ -47,7 +49,9 @@ use crate::write::output::Output;
 ///
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
-/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks.
+/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks. If the chunk index
+/// is lost, it needs 200 bytes for each chunk in the file, even if a later chunk has replaced it. The recorded holes of the
+/// frame can take 256 MiB.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -160,7 +164,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         self
     }
 
-    /// Sets the value of the items of lost chunks.
+    /// Sets the value of the items of lost chunks. If an earlier salvage has lost chunks of this frame, all lost chunks must
+    /// have the same value, because the frame can record only one.
     pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self
@@ -181,6 +186,11 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// If a range has damaged chunk headers that can still be recognized, it counts as at least one lost chunk for each
     /// of them. If the sum of these minimums is higher than the number of missing chunks, no range counts as a lost
     /// chunk, and the missing chunks are taken to be the last chunks of the array.
+    ///
+    /// If the chunk index is lost, the chunks are verified only if each chunk of the array was found, or can be recognized in
+    /// a damaged range, and the file has no other chunks. Otherwise, any number may be wrong, and all chunks are
+    /// [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks were not stored in
+    /// the order of their numbers.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
@@ -245,7 +255,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// - [`ArrayUnknown`] if the array's metalayer cannot be read or is wrong, and the right entries were not given.
     /// - [`OrderUnknown`] if there is no chunk index, and the order was not assumed.
-    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array.
+    /// - [`InvalidInput`] if the dtype or the fill value does not fit the array, or if an earlier salvage has lost chunks with
+    ///   another fill value.
     /// - [`Unsupported`] if nothing can be saved, the frame has no array, or the items are Python objects (`|O`).
     /// - [`TooLarge`] if the new frame would be larger than the format or the limits of this crate allow.
     /// - [`Malformed`] if the file is not a frame or ends within the header, or if the check of the new frame finds an

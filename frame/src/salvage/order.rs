@@ -26,7 +26,9 @@ pub(super) type NumberedChunks = Vec<(u64, u64)>;
 pub(super) struct Order {
     /// The offsets of the chunks that were found or, in a sparse frame, the numbers of their files.
     pub(super) found: Vec<u64>,
-    holes: Vec<Hole>,
+    gaps: Vec<DamagedGap>,
+    /// Whether a commit has recorded holes. Then the chunks that were there are at the end of the file.
+    has_replaced: bool,
     is_sparse: bool,
     /// The offset where the last chunk that was found ends.
     end: u64,
@@ -35,11 +37,14 @@ pub(super) struct Order {
 }
 
 /// A byte range between two chunks that holds no whole chunk.
-struct Hole {
-    /// The number of chunks that were found before the hole.
+struct DamagedGap {
+    /// The number of chunks that were found before the gap.
     before: usize,
+    /// The offset of the first damaged byte.
+    start: u64,
+    /// The number of damaged bytes. Holes that a commit has recorded can lie between them, and do not count.
     len: u64,
-    /// The number of damaged chunks in the hole that still have a recognizable header.
+    /// The number of damaged chunks in the gap that still have a recognizable header.
     traces: u64,
 }
 
@@ -47,11 +52,25 @@ impl Order {
     /// Whether the byte at an offset belongs to no chunk that was found. The offset of a damaged chunk can be there.
     pub(super) fn is_between_chunks(&self, at: u64) -> bool {
         let next = self.found.partition_point(|&start| start <= at);
-        let Some(&start) = self.found.get(next) else { return at >= self.end };
-        let hole = self.holes.binary_search_by_key(&next, |hole| hole.before);
-        // A hole ends where the next chunk that was found begins.
-        next == 0
-            || hole.ok().and_then(|hole| self.holes.get(hole)).is_some_and(|hole| start - at <= hole.len)
+        if next == self.found.len() {
+            return at >= self.end;
+        }
+        let gap = self.gaps.binary_search_by_key(&next, |gap| gap.before);
+        next == 0 || gap.ok().and_then(|gap| self.gaps.get(gap)).is_some_and(|gap| at >= gap.start)
+    }
+
+    /// Whether the file has exactly the chunks of the array, so that the n-th chunk of the file can be chunk n. `end` is the
+    /// offset where the last chunk ends according to the header, if it is known.
+    // If fewer chunks are found, the others are lost or special, and nothing shows which. If there are more, some are old.
+    pub(super) fn is_complete(&self, nchunks: u64, end: Option<u64>) -> bool {
+        if self.is_sparse {
+            return self.found.iter().copied().eq(0..nchunks);
+        }
+        let traces = self.gaps.iter().map(|gap| gap.traces).sum::<u64>();
+        // A gap without a trace can hold any number of lost chunks, or the rest of an old chunk.
+        let are_gaps_known = self.gaps.iter().all(|gap| gap.traces > 0);
+        let is_count_right = self.found.len() as u64 + traces == nchunks;
+        are_gaps_known && is_count_right && !self.has_replaced && end.is_none_or(|end| end == self.end)
     }
 
     /// Assigns chunk numbers in the order of the file. The numbers of lost chunks are skipped. `end` is the offset
@@ -66,10 +85,10 @@ impl Order {
             return numbers.map(|(n, &file)| (if is_numbered { file } else { n }, file)).collect();
         }
         let lost = nchunks.saturating_sub(self.found.len() as u64);
-        let lost = self.lost_in_holes(lost, self.end == end);
-        let (mut holes, mut before) = (self.holes.iter().zip(lost).peekable(), 0);
+        let lost = self.lost_in_gaps(lost, self.end == end);
+        let (mut gaps, mut before) = (self.gaps.iter().zip(lost).peekable(), 0);
         let numbered = self.found.iter().enumerate().map(|(n, &place)| {
-            while let Some((_, lost)) = holes.next_if(|(hole, _)| hole.before == n) {
+            while let Some((_, lost)) = gaps.next_if(|(gap, _)| gap.before == n) {
                 before += lost;
             }
             (n as u64 + before, place)
@@ -77,35 +96,35 @@ impl Order {
         numbered.collect()
     }
 
-    /// Distributes `lost` chunks over the holes in proportion to the lengths of the holes, and returns the number of
-    /// lost chunks in each hole. Each hole gets at least one chunk, and at least as many as its `traces`, the damaged
-    /// chunks that still have a recognizable header. If there are too few lost chunks for these minimums, no hole gets
-    /// a chunk. If `is_all` is true, all lost chunks were in the holes. Otherwise some lost chunks may have been after
+    /// Distributes `lost` chunks over the gaps in proportion to the lengths of the gaps, and returns the number of
+    /// lost chunks in each gap. Each gap gets at least one chunk, and at least as many as its `traces`, the damaged
+    /// chunks that still have a recognizable header. If there are too few lost chunks for these minimums, no gap gets
+    /// a chunk. If `is_all` is true, all lost chunks were in the gaps. Otherwise some lost chunks may have been after
     /// the last chunk that was found.
-    fn lost_in_holes(&self, lost: u64, is_all: bool) -> Vec<u64> {
-        // The largest remainder method: each hole gets its share rounded down, but at least `least`. The chunks that
-        // are then left go to the holes with the largest remainders, one chunk to each.
-        let least: Vec<u64> = self.holes.iter().map(|hole| hole.traces.max(1)).collect();
-        // If the sum of the minimums is higher than the number of lost chunks, some holes hold old bytes and no lost
-        // chunk. Nothing shows which holes these are, so no hole gets a lost chunk.
+    fn lost_in_gaps(&self, lost: u64, is_all: bool) -> Vec<u64> {
+        // The largest remainder method: each gap gets its share rounded down, but at least `least`. The chunks that
+        // are then left go to the gaps with the largest remainders, one chunk to each.
+        let least: Vec<u64> = self.gaps.iter().map(|gap| gap.traces.max(1)).collect();
+        // If the sum of the minimums is higher than the number of lost chunks, some gaps hold old bytes and no lost
+        // chunk. Nothing shows which gaps these are, so no gap gets a lost chunk.
         if least.iter().sum::<u64>() > lost {
             return vec![0; least.len()];
         }
-        let len = self.holes.iter().map(|hole| hole.len).sum::<u64>().max(1);
+        let len = self.gaps.iter().map(|gap| gap.len).sum::<u64>().max(1);
         let usual = (self.len / (self.found.len() as u64).max(1)).max(1);
         // If `is_all` is false, some lost chunks may have been after the last chunk that was found. So `all`, the
-        // number of chunks to distribute, is at most the number that fits into the holes. A lost chunk is assumed to
+        // number of chunks to distribute, is at most the number that fits into the gaps. A lost chunk is assumed to
         // have the mean stored size of the chunks that were found.
         let all = if is_all { lost } else { lost.min((len + usual / 2) / usual) };
         let mut shares = Vec::new();
-        for (hole, least) in self.holes.iter().zip(&least) {
-            let share = u128::from(hole.len) * u128::from(all);
+        for (gap, least) in self.gaps.iter().zip(&least) {
+            let share = u128::from(gap.len) * u128::from(all);
             let count = u64::try_from(share / u128::from(len)).unwrap_or(all);
             let rest = if count < *least { 0 } else { share % u128::from(len) };
             shares.push((rest, count.max(*least)));
         }
         let sum = shares.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
-        // If the minimums raise the sum above the number of lost chunks, every hole gets only its minimum.
+        // If the minimums raise the sum above the number of lost chunks, every gap gets only its minimum.
         if sum > lost {
             return least;
         }
@@ -119,10 +138,11 @@ impl Order {
 
 /// Finds the chunks in the order of the file. In a contiguous frame, reads one chunk header after another, from `start`
 /// on. If a chunk header is not valid, searches for the next valid chunk header. In a sparse frame, lists the chunk
-/// files without reading them.
+/// files without reading them. Only the holes that were recorded before `frame_len` are skipped.
 pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     start: u64,
+    frame_len: u64,
     sizes: &Sizes,
     rules: &ChunkRules,
 ) -> Result<Order, Error> {
@@ -132,10 +152,10 @@ pub(super) fn find<R: ReadAt>(
     }
     let signature = signature(sizes);
     let nbytes = Some(u64::from(sizes.chunksize));
-    let mut order = Order::default();
-    let replaced = recorded_holes::find(file, start, file.len)?;
+    let replaced = recorded_holes::find(file, start, frame_len)?;
+    let mut order = Order { has_replaced: !replaced.is_empty(), ..Order::default() };
     let mut search = Search::new(&signature);
-    let (mut at, mut hole) = (start, None);
+    let (mut at, mut gap) = (start, None);
     while at < file.len {
         if let Some(end) = end_of_hole(&replaced, at) {
             at = end;
@@ -144,7 +164,7 @@ pub(super) fn find<R: ReadAt>(
         let bytes = file.read(at, ChunkHeader::MAX_LEN as u64)?;
         let first = ChunkBytes { bytes, room: file.len - at, version: None };
         if let Some(header) = valid_header(&first, nbytes, rules) {
-            order.holes.extend(hole.take());
+            order.gaps.extend(gap.take());
             order.found.push(at);
             order.len = order.len.saturating_add(header.cbytes() as u64);
             at = at.saturating_add(header.cbytes() as u64);
@@ -152,9 +172,10 @@ pub(super) fn find<R: ReadAt>(
         } else {
             let Some(next) = search.next(file, at.saturating_add(TYPESIZE + 1))? else { break };
             let next = next - TYPESIZE;
-            let hole = hole.get_or_insert(Hole { before: order.found.len(), len: 0, traces: 0 });
-            hole.len += next - at;
-            hole.traces += u64::from(is_trace(&first.bytes, &signature, next - at));
+            let gap =
+                gap.get_or_insert(DamagedGap { before: order.found.len(), start: at, len: 0, traces: 0 });
+            gap.len += next - at;
+            gap.traces += u64::from(is_trace(&first.bytes, &signature, next - at));
             at = next;
         }
     }
@@ -180,12 +201,13 @@ pub(super) fn signature(sizes: &Sizes) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Five chunks of 100 bytes. There is a hole after the second chunk and a hole after the fourth chunk. `holes` has
-    /// the length and the number of traces of each hole. A hole of length 0 is left out.
-    fn order(holes: [(u64, u64); 2]) -> Order {
-        let hole = |before, (len, traces)| Hole { before, len, traces };
-        let holes = [hole(2, holes[0]), hole(4, holes[1])].into_iter().filter(|hole| hole.len > 0).collect();
-        Order { found: vec![0, 100, 900, 1000, 2000], holes, is_sparse: false, end: 2100, len: 500 }
+    /// Five chunks of 100 bytes. There is a gap after the second chunk and a gap after the fourth chunk. `gaps` has
+    /// the length and the number of traces of each gap. A gap of length 0 is left out.
+    fn order(gaps: [(u64, u64); 2]) -> Order {
+        let gap = |before, (len, traces)| DamagedGap { before, start: 0, len, traces };
+        let gaps = [gap(2, gaps[0]), gap(4, gaps[1])].into_iter().filter(|gap| gap.len > 0).collect();
+        let found = vec![0, 100, 900, 1000, 2000];
+        Order { found, gaps, has_replaced: false, is_sparse: false, end: 2100, len: 500 }
     }
 
     fn numbers(order: &Order, nchunks: u64, end: u64) -> Vec<u64> {
@@ -193,27 +215,45 @@ mod tests {
     }
 
     #[test]
-    fn lost_chunks_are_distributed_over_the_holes_by_their_lengths() {
-        // The array has five chunks, and five were found. No chunk is lost, so the holes hold only old bytes.
+    fn lost_chunks_are_distributed_over_the_gaps_by_their_lengths() {
+        // The array has five chunks, and five were found. No chunk is lost, so the gaps hold only old bytes.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 5, 2100), [0, 1, 2, 3, 4]);
-        // The array has nine chunks, so four are lost. The hole of 300 bytes gets three of them, and the hole of 100
+        // The array has nine chunks, so four are lost. The gap of 300 bytes gets three of them, and the gap of 100
         // bytes gets one.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
-        // One chunk is lost, but nothing shows in which hole it was. So no hole gets it.
+        // One chunk is lost, but nothing shows in which gap it was. So no gap gets it.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
-        // Four chunks are lost. The three traces in the first hole are headers of lost chunks, so this hole gets three
-        // of them, and the second hole gets one.
+        // Four chunks are lost. The three traces in the first gap are headers of lost chunks, so this gap gets three
+        // of them, and the second gap gets one.
         assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
     }
 
     #[test]
     fn chunks_may_be_missing_after_the_last_one_unless_the_chunks_end_there() {
-        // Five chunks were found, and there is one hole, of 100 bytes. The last chunk that was found ends at 2100.
+        // Five chunks were found, and there is one gap, of 100 bytes. The last chunk that was found ends at 2100.
         // According to the header, the last chunk ends at 5000, so lost chunks may have been after the last chunk that
-        // was found. The hole gets only one lost chunk, because the chunks found have 100 bytes on average.
+        // was found. The gap gets only one lost chunk, because the chunks found have 100 bytes on average.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 20, 5000), [0, 1, 3, 4, 5]);
         // According to the header, the last chunk ends at 2100, and the last chunk that was found ends there too. So no
-        // chunk is missing after it, and the hole gets all three lost chunks.
+        // chunk is missing after it, and the gap gets all three lost chunks.
         assert_eq!(numbers(&order([(100, 0), (0, 0)]), 8, 2100), [0, 1, 5, 6, 7]);
+    }
+
+    #[test]
+    fn is_complete_needs_a_trace_of_each_chunk_that_was_not_found() {
+        let is_complete = |gaps, nchunks| order(gaps).is_complete(nchunks, Some(2100));
+        assert!(is_complete([(0, 0), (0, 0)], 5));
+        // A chunk is special or lost, or one of the chunks is an old one.
+        assert!(!is_complete([(0, 0), (0, 0)], 6) && !is_complete([(0, 0), (0, 0)], 4));
+        assert!(is_complete([(300, 2), (100, 1)], 8));
+        // Three chunks are missing, and the gaps have traces of three, but the gap of 100 bytes has none of them.
+        assert!(!is_complete([(300, 3), (100, 0)], 8));
+        // According to the header, other chunks follow.
+        let order = Order { gaps: Vec::new(), ..order([(0, 0), (0, 0)]) };
+        assert!(!order.is_complete(5, Some(2200)) && order.is_complete(5, None));
+        assert!(!Order { has_replaced: true, ..order }.is_complete(5, None));
+        let sparse = |found| Order { found, is_sparse: true, ..Order::default() };
+        assert!(sparse(vec![0, 1, 2]).is_complete(3, None));
+        assert!(!sparse(vec![0, 1, 3]).is_complete(3, None) && !sparse(vec![0, 2]).is_complete(3, None));
     }
 }

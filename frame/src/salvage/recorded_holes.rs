@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use crate::chunk::hole::{HoleRecord, MAGIC};
+use crate::chunk::hole::{HoleRecord, MAGIC, MAX_READ};
 use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::source::ReadAt;
@@ -14,11 +14,23 @@ pub(super) fn find<R: ReadAt>(
     header_len: u64,
     end: u64,
 ) -> Result<Vec<Range<u64>>, Error> {
+    find_at_most(file, header_len, end, MAX_READ)
+}
+
+/// [`find`], but no record is read after `most` holes were found.
+fn find_at_most<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    header_len: u64,
+    end: u64,
+    most: usize,
+) -> Result<Vec<Range<u64>>, Error> {
     let (mut search, mut at, mut holes) = (Search::new(MAGIC), header_len, Vec::new());
     // A hostile file can be full of bytes that look like records. Undamaged records share no bytes, so together they
     // are no longer than the file. Each is read at most twice.
     let mut left = file.len.saturating_mul(2);
-    while let Some(found) = search.next(file, at)? {
+    while holes.len() < most
+        && let Some(found) = search.next(file, at)?
+    {
         at = found + MAGIC.len() as u64;
         if at > end {
             break;
@@ -46,4 +58,19 @@ pub(super) fn end_of_hole(holes: &[Range<u64>], at: u64) -> Option<u64> {
     // Holes of different records do not overlap, unless a record is wrong.
     let last = before.checked_sub(1).and_then(|last| holes.get(last))?;
     (at < last.end).then_some(last.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn find_at_most_ends_after_the_record_that_reaches_the_limit() {
+        let record = HoleRecord { previous: None, nbytes: 0, holes: vec![1..2, 3..4] }.to_bytes();
+        let bytes = record.repeat(5);
+        let mut file = DamagedFile::new(&bytes[..], 0).unwrap();
+        // Each record adds its two holes and itself.
+        let found = [1, 3, 4, 15, 100].map(|most| find_at_most(&mut file, 0, u64::MAX, most).unwrap().len());
+        assert_eq!(found, [3, 3, 6, 15, 15]);
+    }
 }

@@ -38,11 +38,13 @@ pub struct SalvageReport {
     /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk in the file
     ///   without an entry, or the order of the file was [assumed](crate::Salvage::assume_order). If two entries lead to
     ///   the same chunk, either can be wrong, so both are reported.
+    /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
+    ///   not have exactly the chunks of the array. All stored chunks are unverified then.
     /// - The header is lost, and several lengths of it fit the chunk index. With another length, the entries lead to other
     ///   chunks.
-    /// - The chunk is special, but nothing shows that certain bytes of the file belong to another chunk. These bytes may
-    ///   be the data of this chunk, if its entry in the chunk index is damaged.
-    /// - The compressed bytes of the chunk have a page of zeros, which was probably lost
+    /// - The chunk is special, but the file has bytes that may belong to no other chunk. If the entry of the chunk is
+    ///   damaged, these bytes may be its data.
+    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
     ///   ([`LostPage`](crate::FindingCode::LostPage)).
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,
@@ -307,10 +309,10 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value is
-    /// wrong and nothing else in the file shows it. This can happen with a wrong shape with the right grid of chunks, a
-    /// wrong chunk shape with the right grid of blocks, a wrong dtype, and wrong data. Entries of the chunk index can be
-    /// wrong if there are [`unowned`](Self::unowned) bytes.
+    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value
+    /// is wrong and nothing else in the file shows it. Such a value can be a shape that has the right grid of chunks, a
+    /// chunk shape that has the right grid of blocks, a dtype, or data. Entries of the chunk index can be wrong if
+    /// there are [`unowned`](Self::unowned) bytes.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

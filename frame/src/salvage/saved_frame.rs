@@ -6,7 +6,7 @@ use b2nd_chunk::internals::{HeaderSize, clear_false_dictionary, clear_lazy, rest
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 
 use crate::check::chunk_data::{self, ENDS_IN_ZEROS};
-use crate::chunk::chunk_rules::{ChunkRules, list, with_lost_page};
+use crate::chunk::chunk_rules::{ChunkRules, list};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{NotDecompressed, check_support, expansion_limit};
 use crate::error::{Error, ErrorKind};
@@ -26,7 +26,7 @@ use crate::salvage::survey::Survey;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::is_derived;
 use crate::trailer::frame_trailer::Trailer;
-use crate::trailer::salvage_note::{self, SALVAGE_NAME};
+use crate::trailer::salvage_note::SALVAGE_NAME;
 use crate::write::frame_plan::Plan;
 use crate::write::frame_writer::FrameWriter;
 
@@ -35,6 +35,8 @@ struct SavedChunk {
     bytes: Vec<u8>,
     /// Why the data of the chunk may be wrong, although the chunk is saved.
     doubt: Option<String>,
+    /// Whether this build supports the codec and the filters in the header of the chunk.
+    is_supported: bool,
     /// Describes each change of the chunk header that repairs damage.
     restored: Vec<String>,
 }
@@ -47,7 +49,8 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about a compressed chunk at the end of its file, if a page of zeros covers its end.
+/// The doubt about the last compressed chunk of a frame or chunk file if it ends with zeros, from the start of a page
+/// on.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 
@@ -108,12 +111,27 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         // A restored chunk must not share bytes with another chunk, so it must end at or before the start of the next
         // chunk. This also limits the number of bytes that are read again.
         first.room = first.room.min(self.scan.room(self.entry));
-        let Err(ChunkError::Damaged(_)) = &verified else { return verified };
+        if verified.is_ok()
+            && let Some((bytes, restored)) = self.restored_length(&first)
+        {
+            let saved = self.verify(&ChunkBytes { bytes, ..first })?;
+            let doubts: Vec<String> = [DAMAGED_HEADER.into()].into_iter().chain(saved.doubt).collect();
+            return Ok(SavedChunk { doubt: Some(doubts.join("; ")), restored: vec![restored], ..saved });
+        }
         // Tries the chunk again, each time with one number of its header restored.
-        for (bytes, restored, doubt) in self.restored_headers(&first) {
+        let headers = match &verified {
+            Err(ChunkError::Damaged(_)) => self.restored_headers(&first),
+            // The sizes in the header are right. But a filter that only this chunk has may be damaged.
+            Ok(SavedChunk { is_supported: false, .. }) => {
+                self.restored_filter(&first.bytes).into_iter().collect()
+            }
+            _ => return verified,
+        };
+        for (bytes, restored, doubt) in headers {
             match self.verify(&ChunkBytes { bytes, ..first }) {
-                Ok(SavedChunk { bytes, doubt: None, .. }) => {
-                    return Ok(SavedChunk { bytes, doubt: Some(doubt), restored: vec![restored] });
+                Ok(SavedChunk { bytes, doubt: None, is_supported, .. }) => {
+                    let (doubt, restored) = (Some(doubt), vec![restored]);
+                    return Ok(SavedChunk { bytes, doubt, is_supported, restored });
                 }
                 Ok(_) | Err(ChunkError::Damaged(_)) => {}
                 Err(error) => return Err(error),
@@ -143,23 +161,23 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
-            doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
+            header_doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
         if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
             doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
         }
+        let mut is_supported = true;
         if header.has_table() {
             // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
             // errors in the new frame.
             let checked = check_support(&header);
-            match checked.and_then(|header| chunk_data::check(&header, &bytes, at)) {
-                Ok(page) => doubt = page.map(|at| it(with_lost_page(at))).or(doubt),
+            match checked.and_then(|header| chunk_data::check(&header, &bytes, &after, at)) {
+                Ok(page) => doubt = page.map(it).or(doubt),
                 Err(NotDecompressed::Damaged(why)) => return Err(it(why).into()),
-                Err(NotDecompressed::Unsupported(why) | NotDecompressed::TooLarge(why)) => {
-                    doubt = Some(it(why));
-                }
+                Err(NotDecompressed::Unsupported(why)) => (is_supported, doubt) = (false, Some(it(why))),
+                Err(NotDecompressed::TooLarge(why)) => doubt = Some(it(why)),
             }
         }
-        Ok(SavedChunk { bytes, doubt, restored: Vec::new() })
+        Ok(SavedChunk { bytes, doubt, is_supported, restored: Vec::new() })
     }
 
     /// Returns copies of the chunk's first bytes. In each copy, one number in the header has another value, which may
@@ -175,11 +193,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         ];
         let mut headers = Vec::new();
         for (size, right) in known {
-            let (Some(right), mut bytes) = (right, first.bytes.clone()) else { continue };
-            if let Some(old) = size.replace(&mut bytes, right).filter(|_| bytes != first.bytes) {
-                let restored = format!("{} in its header was {old}, and is {right}", size.name());
-                headers.push((bytes, restored, DAMAGED_HEADER.into()));
-            }
+            let restored = right.and_then(|right| with_size(&first.bytes, size, right));
+            headers.extend(restored.map(|(bytes, restored)| (bytes, restored, DAMAGED_HEADER.into())));
         }
         let mut bytes = first.bytes.clone();
         if let Some([old, right]) = restore_codec(&mut bytes) {
@@ -190,18 +205,18 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         headers
     }
 
-    /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, or
-    /// if more than one filter differs.
-    // Called only for a damaged chunk. The filters of an undamaged chunk can differ too, because python-blosc2 can
-    // change the filters of a frame between two chunks. Such filters must stay.
+    /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, if
+    /// more than one filter differs, or if the frame or another chunk has this filter too.
+    // Called only for a chunk that cannot be decompressed. The filters of an undamaged chunk can differ too, because
+    // python-blosc2 can change the filters of a frame between two chunks. Such filters must stay.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
         let (header, rules) = (ChunkHeader::parse(first)?, &self.scan.rules);
         rules.other_filters(&header)?;
         let ids = rules.filters.as_ref()?.iter().map(|filter| filter.id).chain([0]);
-        let mut candidates = (0..)
+        let candidates = (0..)
             .zip(header.filters())
             .flat_map(|(at, filter)| ids.clone().map(move |id| (at, filter.id, id)));
-        candidates.find_map(|(at, old, id)| {
+        candidates.filter(|(_, old, _)| !self.scan.shared_filters.contains(old)).find_map(|(at, old, id)| {
             let mut bytes = first.to_vec();
             set_filter(&mut bytes, at, id);
             rules.other_filters(&ChunkHeader::parse(&bytes)?).is_none().then(|| {
@@ -210,6 +225,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
                 (bytes, restored, doubt)
             })
         })
+    }
+
+    /// Restores the stored size of a chunk that can be decompressed, if its last block does not end where the chunk ends
+    /// according to its header. Returns the first bytes of the chunk and the change, as in `restored_headers`.
+    // If the next chunk or the end of the file is there, the size counts as right, as in a check: if the block size is not
+    // a multiple of the type size, C-Blosc2 can write more blocks than the header says.
+    fn restored_length(&mut self, first: &ChunkBytes) -> Option<(Vec<u8>, String)> {
+        let stated = ChunkHeader::parse(&first.bytes)?.cbytes() as u64;
+        let right = if stated == first.room { None } else { self.cbytes(first) };
+        with_size(&first.bytes, HeaderSize::Cbytes, right?)
     }
 
     /// Computes the stored size of the chunk without the sizes in its header. Returns `None` if this is not possible, or
@@ -225,8 +250,16 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
     }
 }
 
+/// Replaces a size in the header of a chunk. Returns the changed bytes and a text about the change; `None` if the size is
+/// right already.
+fn with_size(first: &[u8], size: HeaderSize, right: usize) -> Option<(Vec<u8>, String)> {
+    let mut bytes = first.to_vec();
+    let old = size.replace(&mut bytes, right).filter(|_| bytes != first)?;
+    Some((bytes, format!("{} in its header was {old}, and is {right}", size.name())))
+}
+
 /// The reason why a chunk may differ from the written data, even if it can be decompressed.
-fn doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
+fn header_doubt(header: &ChunkHeader, rules: &ChunkRules) -> Option<String> {
     let version = header.version();
     if let Some(filters) = rules.other_filters(header) {
         let usual = rules.filters.as_ref().map(|filters| list(filters.iter().copied())).unwrap_or_default();
@@ -310,9 +343,16 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
 /// whether the trailer has vlmetalayers.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
-    for (ranges, new) in [(&mut note.lost, &notes.lost), (&mut note.unverified, &notes.unverified)] {
-        salvage_note::add(ranges, new.iter().map(|range| (range.first, range.count)));
+    if !note.lost.is_empty() && !notes.lost.is_empty() && note.fill != fill.name() {
+        let (before, now) = (note.fill, fill.name());
+        return Err(Error::invalid_input(format_args!(
+            "an earlier salvage filled the chunks that it lost with {before}, and a frame can record only one fill value, \
+             so the chunks that are lost now must be filled with {before} too, and not with {now}"
+        )));
     }
+    let [lost, unverified] =
+        [&notes.lost, &notes.unverified].map(|ranges| ranges.iter().map(|range| (range.first, range.count)));
+    note.add(lost, unverified);
     note.has_assumed_order |= notes.assumed_order.is_some();
     // The old frame can be the result of an earlier salvage, with a note. If this salvage lost nothing, the fill value
     // in that note stays.
@@ -406,7 +446,7 @@ impl<W: Write + Seek> ChunkCopier<'_, '_, W> {
             let why = "it shares bytes with another chunk, so one of the two places is wrong";
             return Err(why.to_owned().into());
         }
-        let SavedChunk { mut bytes, doubt, restored } = StoredChunk { chunks, entry, scan }.read()?;
+        let SavedChunk { mut bytes, doubt, restored, .. } = StoredChunk { chunks, entry, scan }.read()?;
         let is_cleared = clear_false_dictionary(&mut bytes);
         match self.writer.write_chunk(number, &bytes) {
             // The writer refuses this chunk, so the chunk is lost. The other chunks can still be written.

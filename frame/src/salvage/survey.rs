@@ -48,9 +48,15 @@ pub(super) struct FrameParts {
     pub(super) sizes: Sizes,
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Range<u64>>,
-    /// Why `header_len` may be wrong. With another length, entries of the chunk index lead to other chunks.
-    pub(super) len_doubt: Option<String>,
+    /// Why all stored chunks may have wrong places: with another `header_len`, the entries of the chunk index lead to other
+    /// chunks; or there is no index, and the order of the file is assumed.
+    pub(super) place_doubt: Option<String>,
 }
+
+/// The doubt about all chunks of a frame without a chunk index, unless the order of the file is
+/// [complete](Order::is_complete).
+const ASSUMED_PLACE: &str = "the chunk index is lost, and the file does not have exactly the chunks of the array, so its \
+                             place follows only from the assumed order of the chunks";
 
 /// A possible place of the chunk index.
 struct IndexPlace {
@@ -60,8 +66,8 @@ struct IndexPlace {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is false, no entry needs to lead to a chunk header with the right sizes.
-/// Instead, each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. With `needs_header`, an entry must lead to a chunk header with the right sizes. Without it,
+/// each entry must be possible, and one of them must lead to a header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -97,8 +103,9 @@ fn find_parts<R: ReadAt>(
                 if !is_possible {
                     continue;
                 }
-                let len_doubt = len_doubt.clone();
-                let parts = FrameParts { header_len, sizes, index: Some(start..end), len_doubt };
+                let place_doubt = len_doubt.clone();
+                let index = Some(start..end);
+                let parts = FrameParts { header_len, sizes, index, place_doubt };
                 // The data of a chunk can look like an index, but no trailer follows such data. So a trailer must
                 // follow an index. There is one exception: the trailer may be missing if the index is where the header
                 // says, and no entry is wrong.
@@ -155,12 +162,10 @@ fn not_replaced<R: ReadAt>(
     header: &DamagedHeader,
     mut places: Vec<IndexPlace>,
 ) -> Result<Vec<IndexPlace>, Error> {
-    // A commit that was killed has a record after the frame.
-    let frame_len = header.values.length(HeaderField::FrameLen);
-    let end = if header.values.is_lost { file.len } else { frame_len };
+    let frame_len = header.frame_len(file.len);
     let header_lens: BTreeSet<u64> = places.iter().map(|place| place.header_len).collect();
     for header_len in header_lens {
-        let holes = recorded_holes::find(file, header_len, end)?;
+        let holes = recorded_holes::find(file, header_len, frame_len)?;
         places.retain(|place| place.header_len != header_len || end_of_hole(&holes, place.start).is_none());
     }
     Ok(places)
@@ -446,9 +451,7 @@ impl Survey {
         let FrameParts { header_len, ref sizes, ref index, .. } = parts;
         let index_end =
             if sizes.nchunks == 0 { Some(header_len) } else { index.as_ref().map(|index| index.end) };
-        // If the header is lost, the frame is assumed to be the whole file.
-        let stated = Some(header.values.number(HeaderField::FrameLen)).filter(|_| !header.values.is_lost);
-        let frame_len = stated.map_or(file.len, |len| u64::from_ne_bytes(len.to_ne_bytes()));
+        let frame_len = header.frame_len(file.len);
         // If no trailer is found, the vlmetalayers are lost. This is no error: the new frame gets a new trailer.
         let trailer = find_trailer(file, index_end, frame_len, &mut notes.restored)?;
         if trailer.is_none() && header.values.has_vlmetalayers() {
@@ -513,7 +516,7 @@ fn place<R: ReadAt>(
                 )));
             }
         }
-        return Ok((FrameParts { header_len, sizes, index: None, len_doubt: None }, None));
+        return Ok((FrameParts { header_len, sizes, index: None, place_doubt: None }, None));
     }
     if let Some(parts) = find_parts(file, header, true)? {
         return Ok((parts, None));
@@ -526,7 +529,7 @@ fn place<R: ReadAt>(
             "the chunk index has {indexed}, but the array has {nchunks}; {why}"
         )));
     }
-    let (parts, order) = in_order(file, header)?;
+    let (mut parts, order) = in_order(file, header)?;
     let found = order.found.len();
     // No chunk has a valid header. If the sizes of the array are right, the sizes in these headers may be damaged.
     if found == 0
@@ -545,7 +548,8 @@ fn place<R: ReadAt>(
         });
     }
     // If the array has one chunk, and one chunk was found, its number is certain, and no order must be assumed.
-    if !assumes_order && (nchunks, found) != (1, 1) {
+    let is_only = (nchunks, found) == (1, 1);
+    if !assumes_order && !is_only {
         let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
         let found = counted(found, "chunk");
         return Err(Error::order_unknown(format_args!(
@@ -555,6 +559,8 @@ fn place<R: ReadAt>(
         )));
     }
     let end = parts.header_len.saturating_add(header.values.length(HeaderField::Cbytes));
+    let is_certain = is_only || order.is_complete(nchunks, Some(end).filter(|_| !header.values.is_lost));
+    parts.place_doubt = (!is_certain).then(|| ASSUMED_PLACE.into());
     Ok((parts, Some(order.numbered(nchunks, end))))
 }
 
@@ -570,7 +576,7 @@ fn in_order<R: ReadAt>(
     for (header_len, sizes) in tries {
         let order = in_order_from(file, header, header_len, &sizes)?;
         if best.as_ref().is_none_or(|(_, most)| order.found.len() > most.found.len()) {
-            best = Some((FrameParts { header_len, sizes, index: None, len_doubt: None }, order));
+            best = Some((FrameParts { header_len, sizes, index: None, place_doubt: None }, order));
         }
     }
     best.ok_or_else(|| Error::array_unknown("the size of an item is not known"))
@@ -585,7 +591,7 @@ fn in_order_from<R: ReadAt>(
 ) -> Result<Order, Error> {
     let head = header.head(sizes, header_len, file.len, file.len)?;
     let rules = ChunkRules { filters: None, ..ChunkRules::new(&head.header, true) };
-    order::find(file, header_len, sizes, &rules)
+    order::find(file, header_len, header.frame_len(file.len), sizes, &rules)
 }
 
 /// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.

@@ -188,7 +188,7 @@ fn repeat(
     let mut writer = SliceWriter::new(target);
     runs.try_for_each(|run| {
         let ByteRun { source, target } = run?;
-        // The values begin at the start of the chunk.
+        // The value repeats from the start of the chunk, so a run can begin within a value.
         writer.fill(target, value, source.start % value.len().max(1))
     })
 }

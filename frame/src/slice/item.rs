@@ -77,11 +77,23 @@ macro_rules! narrower {
 
         fn read_narrower<R: ReadAt>(slice: Slice<'_, R>, source: &str) -> Option<Result<ArrayD<Self>, Error>> {
             match source {
-                $(stringify!($source) => Some(slice.read_array::<$source>().map(|array| array.mapv($convert))),)*
+                $(stringify!($source) => Some(slice.read_array::<$source>().and_then(|array| converted(&array, $convert))),)*
                 _ => None,
             }
         }
     };
+}
+
+/// The array with each item converted. `ArrayD::mapv` would panic or abort if there is no memory for the result.
+#[cfg(feature = "ndarray")]
+fn converted<S: Copy, T>(array: &ArrayD<S>, convert: impl Fn(S) -> T) -> Result<ArrayD<T>, Error> {
+    let mut items = Vec::new();
+    items.try_reserve_exact(array.len()).map_err(|_| {
+        let nbytes = array.len() as u128 * size_of::<T>() as u128;
+        Error::too_large(format_args!("there is no memory for {nbytes} bytes"))
+    })?;
+    items.extend(array.iter().map(|&item| convert(item)));
+    ArrayD::from_shape_vec(array.raw_dim(), items).map_err(Error::too_large)
 }
 
 macro_rules! items {
@@ -357,4 +369,20 @@ pub(crate) fn is_swapped<T: Item>(
     }
     let native = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
     Ok(T::WIDTH > 1 && dtype.byte_order().is_some_and(|order| order != native))
+}
+
+#[cfg(all(test, feature = "ndarray"))]
+mod tests {
+    use crate::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn converted_refuses_an_array_for_which_there_is_no_memory() {
+        // Items of type `()` take no memory.
+        let array = ArrayD::from_shape_vec(vec![1 << 30, 1 << 30], vec![(); 1 << 60]).unwrap();
+        let error = converted(&array, |()| 0_u64).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!(error.to_string(), "there is no memory for 9223372036854775808 bytes");
+    }
 }

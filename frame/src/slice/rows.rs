@@ -166,8 +166,10 @@ impl<R: ReadAt, T: DeserializeOwned> Rows<'_, R, T> {
         self.start = 0;
         let mut slice = self.array.slice(ranges).steps(&self.steps).threads(self.threads);
         slice.patience = self.patience;
-        self.items.resize(slice.nbytes()?, 0);
-        slice.read_into(&mut self.items)
+        // Drop the last piece first, so that only one piece is in memory.
+        self.items = Vec::new();
+        self.items = slice.read()?;
+        Ok(())
     }
 
     /// Deserializes the next items of the piece.

@@ -149,7 +149,7 @@ impl SharedArray {
         if self.has_changed() { Err(Error::changing(None)) } else { Ok(()) }
     }
 
-    /// Records that a slice has found that the file was changed, if this is its error.
+    /// Records that the file was changed, if this is what the error of a slice says.
     pub(super) fn record_change(&self, error: &Error) {
         if error.kind() == ErrorKind::Changing {
             self.has_changed.store(true, Ordering::Release);
@@ -169,6 +169,18 @@ impl SharedArray {
             ChunkLayout::Grid(meta) => meta.shape(),
             ChunkLayout::Linear { shape, .. } => shape,
         }
+    }
+
+    /// The block shape; `None` if the array has no grid of chunks. An array without blocks has one block in each chunk.
+    pub(crate) fn blockshape(&self) -> Option<&[i32]> {
+        let meta = self.meta()?;
+        let blocks = self.geometry.blockshape();
+        let is_stored = meta
+            .blockshape()
+            .iter()
+            .zip(blocks.iter())
+            .all(|(&stored, &items)| i64::from(stored).try_into() == Ok(items));
+        Some(if is_stored { meta.blockshape() } else { meta.chunkshape() })
     }
 
     /// The dtype as text; `None` if the layout of the metalayer has none.

@@ -119,7 +119,7 @@ impl Indices {
         let Some(steps) = steps else { return Ok(indices) };
         if indices.steps.iter().any(|&step| step != 1) || indices.axes.contains(&AxisForm::Reversed) {
             return Err(Error::invalid_input(
-                "the subscripts already have steps, so the slice takes no others",
+                "the subscripts already have steps, so other steps cannot be given",
             ));
         }
         if steps.len() != indices.steps.len() {

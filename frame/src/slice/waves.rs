@@ -46,8 +46,8 @@ pub(super) struct WaveLimits {
     /// The longest gap between two ranges that are read as one. This number of needless bytes costs as much as a
     /// request.
     pub(super) gap: u64,
-    /// The number of needless bytes that cost as much as a wave, so they are read if that saves a wave. If it is 0, no
-    /// chunk is read whole before its header is known.
+    /// The maximum number of needless bytes to read if this saves a wave: reading them takes as long as a wave. If it
+    /// is 0, no chunk is read whole before its header is known.
     pub(super) spare: u64,
 }
 

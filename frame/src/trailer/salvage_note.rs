@@ -3,12 +3,14 @@
 //! | key | value |
 //! |---|---|
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
-//! | `unverified` | ranges of chunks whose data may be wrong, like `lost`; missing in older frames |
+//! | `unverified` | ranges of saved chunks whose data may be wrong, like `lost`; missing in older frames |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 //!
 //! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber`). `Edit` and
 //! `Rewrite` need not: they refuse a shape that would give chunks other numbers.
+
+use core::ops::Range;
 
 use b2nd_chunk::{ChunkHeader, SpecialValue};
 use rmp::encode;
@@ -16,8 +18,8 @@ use rmp::encode;
 use crate::chunk::expansion;
 use crate::chunk::special_item::stored_chunk;
 use crate::error::Error;
-use crate::header::section::map_value;
-use crate::spans::merged;
+use crate::header::section::{map_value, values_of};
+use crate::spans::{gaps, merged};
 
 /// The name of the vlmetalayer that records the losses.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
@@ -45,9 +47,11 @@ impl SalvageNote {
         if ![SpecialValue::Zeros, SpecialValue::Nan].iter().any(|special| special.name() == fill) {
             return None;
         }
+        let ranges = &mut rmp_serde::Deserializer::from_read_ref(value);
+        let [lost, unverified] = values_of(["lost", "unverified"], ranges).ok()?;
         Some(Self {
-            lost: map_value(value, "lost")?,
-            unverified: map_value(value, "unverified").unwrap_or_default(),
+            lost: lost?,
+            unverified: unverified.unwrap_or_default(),
             fill,
             has_assumed_order: map_value(value, "assumed_order")?,
         })
@@ -92,6 +96,20 @@ impl SalvageNote {
         Some(value)
     }
 
+    /// Adds the losses of a further salvage.
+    pub(crate) fn add(
+        &mut self,
+        lost: impl Iterator<Item = (u64, u64)>,
+        unverified: impl Iterator<Item = (u64, u64)>,
+    ) {
+        add(&mut self.lost, lost);
+        add(&mut self.unverified, unverified);
+        // A lost chunk is not unverified. So the new list has the chunks that are neither lost nor verified.
+        let verified = gaps(as_ranges(&self.unverified), 0..u64::MAX);
+        let others = merged(verified.chain(as_ranges(&self.lost)).collect());
+        self.unverified = as_pairs(gaps(others, 0..u64::MAX));
+    }
+
     /// Whether a frame needs no note.
     pub(crate) fn is_empty(&self) -> bool {
         self.lost.is_empty() && self.unverified.is_empty() && !self.has_assumed_order
@@ -103,11 +121,18 @@ pub(crate) fn count(ranges: &[(u64, u64)]) -> u64 {
     ranges.iter().fold(0, |sum, &(_, count)| sum.saturating_add(count))
 }
 
-/// Adds ranges to those of a note, then sorts and merges all of them. If a salvaged frame is salvaged again, the note keeps
-/// the former ranges too.
-pub(crate) fn add(ranges: &mut Vec<(u64, u64)>, new: impl Iterator<Item = (u64, u64)>) {
-    let all = ranges.drain(..).chain(new).map(|(first, count)| first..first.saturating_add(count));
-    *ranges = merged(all.collect()).into_iter().map(|range| (range.start, range.end - range.start)).collect();
+/// Adds ranges to those of a note, then sorts and merges all of them.
+fn add(ranges: &mut Vec<(u64, u64)>, new: impl Iterator<Item = (u64, u64)>) {
+    ranges.extend(new);
+    *ranges = as_pairs(merged(as_ranges(ranges).collect()));
+}
+
+fn as_ranges(pairs: &[(u64, u64)]) -> impl Iterator<Item = Range<u64>> {
+    pairs.iter().map(|&(first, count)| first..first.saturating_add(count))
+}
+
+fn as_pairs(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<(u64, u64)> {
+    ranges.into_iter().map(|range| (range.start, range.end - range.start)).collect()
 }
 
 /// Updates the note in the vlmetalayers of an array of `nchunks` chunks, because the array changes. `new` returns the

@@ -165,9 +165,9 @@ impl<W: Write + Seek> ArrayWriter<W> {
         self
     }
 
-    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the chunks that are
-    /// already open, and the other chunks that the region covers only in part, are more than the maximum. A chunk that
-    /// is already open counts even if the region completes it.
+    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if too many chunks
+    /// would be open: the chunks that are already open, plus the other chunks that the region covers only in part. A
+    /// chunk that is already open counts even if the region completes it.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -491,8 +491,8 @@ impl OpenChunk {
     }
 }
 
-/// Checks that a region is inside an array. Also checks that the items of the region have `found` bytes, which is the
-/// number of bytes that the caller has given.
+/// Checks that a region is inside an array. Also checks that the items of the region have as many bytes as the caller
+/// has given, `found`.
 pub(crate) fn check_region(
     geometry: &Geometry,
     region: &[Range<u64>],

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::chunk_file;
 use crate::error::Error;
 use crate::index::index_writer::{NewIndex, Stop};
+use crate::read::frame_state::is_recent;
 use crate::write::destination::NewFrame;
 use crate::write::file_attributes::FileAttributes;
 
@@ -38,8 +39,11 @@ enum WrittenChunks {
     Sparse {
         directory: PathBuf,
         files: Vec<u64>,
+        /// The numbers of the files that a commit must not replace: those of the old chunks and of its new chunks.
         taken: BTreeSet<u64>,
         next: u64,
+        /// The first number that [`move_down`] has not tried yet.
+        lowest: u64,
         /// The attributes of the old header file, if these chunks are for an existing frame. Then each chunk file gets
         /// these attributes, and is synced when it is complete.
         of_old: Option<FileAttributes>,
@@ -102,10 +106,9 @@ impl Output<NewFrame> {
         // that another program may still use an old index, which refers to files that have been removed. If a new file
         // had the number of a removed file, that program would read the wrong chunk. If no file has this number, that
         // program gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
-        let most = u64::try_from(chunk_file::last_number(i64::try_from(len).unwrap_or(i64::MAX))).ok();
-        let next = taken.last().map(|last| last + 1).filter(|next| most.is_some_and(|most| *next <= most));
+        let next = taken.last().map(|last| last + 1).filter(|&next| !chunk_file::is_too_high(next, len));
         let next = next.unwrap_or_default();
-        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, of_old };
+        let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, lowest: 0, of_old };
         Self { out: BufWriter::with_capacity(BUFFER, new), chunks, len, path }
     }
 }
@@ -180,23 +183,35 @@ impl<W: Write + Seek> Output<W> {
                     written.map(|written| (self.len, written))
                 })
             }
-            WrittenChunks::Sparse { directory, files, taken, next, of_old } => {
+            WrittenChunks::Sparse { directory, files, taken, next, lowest, of_old } => {
                 create_file(directory, taken, next, of_old.as_ref()).and_then(|(mut file, path)| {
-                    let number = *next;
                     let written = write(&mut file).and_then(|written| {
                         let synced = if of_old.is_some() { file.sync_all() } else { Ok(()) };
-                        synced.map(|()| (number, written)).map_err(Error::writing)
+                        synced.map(|()| written).map_err(Error::writing)
                     });
-                    match &written {
-                        Ok(_) => {
-                            *next += 1;
+                    drop(file);
+                    match written {
+                        Ok(written) => {
+                            let mut number = *next;
+                            if chunk_file::is_too_high(number, self.len.saturating_add(written)) {
+                                number = move_down(directory, number, taken, lowest);
+                            } else {
+                                *next += 1;
+                            }
                             files.push(number);
+                            // Only a commit can have to move a file down.
+                            if of_old.is_some() {
+                                taken.insert(number);
+                            }
+                            Ok((number, written))
                         }
-                        // If the unfinished chunk file cannot be removed, it does no harm, because the index does not
-                        // refer to it.
-                        Err(_) => drop(fs::remove_file(path)),
+                        Err(error) => {
+                            // If the unfinished chunk file cannot be removed, it does no harm, because the index does
+                            // not refer to it.
+                            let _ = fs::remove_file(path);
+                            Err(error)
+                        }
                     }
-                    written
                 })
             }
         };
@@ -258,6 +273,27 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(after)).map(drop)
 }
 
+/// Renames a new chunk file whose number is too high for C-Blosc2 to the lowest number, from `lowest` on, that is not in
+/// `taken`. Returns the number that the file has then. Sets `lowest` to the first number that was not tried.
+// Commits that were killed can have left files with all low numbers. No entry of the index has their numbers, so such a
+// file is replaced. Other writers of this crate are excluded by the lock. C-Blosc2 without locks can have written the
+// file just now, and its index a moment later, so a file that was written recently stays.
+fn move_down(directory: &Path, number: u64, taken: &BTreeSet<u64>, lowest: &mut u64) -> u64 {
+    let path = |number| directory.join(chunk_file::name(number));
+    while *lowest < number {
+        let lower = *lowest;
+        *lowest += 1;
+        let is_free = || match fs::symlink_metadata(path(lower)) {
+            Ok(metadata) => metadata.is_file() && !is_recent(&metadata),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        };
+        if !taken.contains(&lower) && is_free() && fs::rename(path(number), path(lower)).is_ok() {
+            return lower;
+        }
+    }
+    number
+}
+
 /// Creates the chunk file with the first number from `next` on that is not in use, and sets `next` to this number. The
 /// file gets the attributes `of_old`, or the default mode of new files.
 fn create_file(
@@ -278,7 +314,8 @@ fn create_file(
         if !taken.contains(next) {
             let path = directory.join(chunk_file::name(*next));
             match options.open(&path) {
-                // A commit that was killed can have left this file.
+                // A commit that was killed can have left this file. It may be the only trace of a damaged entry of the
+                // index, so it is replaced only by `move_down`.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 file => {
                     let file = file.map_err(Error::writing)?;

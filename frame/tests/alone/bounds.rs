@@ -618,6 +618,14 @@ fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
     file
 }
 
+#[test]
+fn unowned_bytes_takes_no_memory_for_entries_that_point_to_the_same_chunk() {
+    let chunk = stored_chunk(&[7; 16]);
+    let file = frame_of_chunks(&chunk, &vec![0; 1 << 17], 16);
+    let frame = Frame::read_at(&file, 0).unwrap();
+    bounded("unowned_bytes", file.len(), 1, || assert_eq!(frame.unowned_bytes().unwrap(), 0));
+}
+
 /// In the chunk index of this frame, each entry is in a block of its own. So a slice must read one block of the index
 /// for each of its chunks.
 #[cfg(feature = "decompress")]
@@ -766,4 +774,32 @@ fn a_change_of_type_takes_no_memory_for_chunks_that_an_index_of_one_value_claims
     let rewrite = || drop(Rewrite::new(&path, &new).sparse(true).apply().unwrap());
     let taken = measure(rewrite).bytes_max;
     assert!(taken < 1_000_000, "{taken}");
+}
+
+/// A file without a chunk index has old bytes after each chunk. A salvage keeps the place of each chunk, and of the bytes
+/// between the chunks, even if the array has fewer chunks. The length of the header is wrong, so the places are searched
+/// twice.
+#[test]
+fn a_salvage_without_an_index_takes_memory_for_each_chunk_of_the_file() {
+    const COUNT: usize = 33_000;
+    let items: Vec<u8> = (0..97).collect();
+    for nchunks in [4, COUNT] {
+        let shape = [i64::try_from(97 * nchunks).unwrap()];
+        let shapes = Shapes { shape: &shape, chunkshape: &[97], blockshape: &[97] };
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+        let mut writer = builder.write_to(io::Cursor::new(Vec::new())).unwrap();
+        writer.write_uncompressed(0, &items).unwrap();
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
+        let file = writer.finish().unwrap().into_inner();
+        let start = Frame::parse(&file).unwrap().header().header_len;
+        let chunk = &file[start..start + 32 + items.len()];
+        let mut file = [&file[..start], &[chunk, &[0x55; 5]].concat().repeat(COUNT)].concat();
+        file[14] += 5;
+        let memory = measure(|| {
+            let report = Salvage::read_at(&file[..], 0).unwrap().assume_order().preview().unwrap();
+            assert_eq!(report.counts.stored, nchunks as u64);
+        });
+        let (peak, most) = (memory.bytes_max, (64 * nchunks + 200 * COUNT) as u64 + ALWAYS);
+        assert!(peak <= most, "{nchunks} chunks: {peak} bytes of memory, more than {most}");
+    }
 }

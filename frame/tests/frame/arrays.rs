@@ -541,7 +541,7 @@ mod from_ndarray {
             (array.slice(s![.., ..40]).read_array::<i32>(), "the slice has 2 dimensions, but ndim is 3"),
             (
                 array.slice(s![..;2, .., ..]).steps(&[2, 1, 1]).read_array::<i32>(),
-                "the subscripts already have steps, so the slice takes no others",
+                "the subscripts already have steps, so other steps cannot be given",
             ),
         ] {
             assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));
@@ -634,6 +634,19 @@ mod from_ndarray {
     }
 
     #[test]
+    fn append_array_accepts_items_without_the_axis() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        b2nd_frame::write_array(&path, ndarray::array![[1, 2], [3, 4]].view()).unwrap();
+        let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+        update.append_array(0, ndarray::array![5, 6].view()).unwrap();
+        update.append_array(1, ndarray::array![7, 8, 9].view()).unwrap();
+        update.flush().unwrap();
+        let items = Array::open(&path).unwrap().whole().read_array::<i32>().unwrap();
+        assert_eq!(items, ndarray::array![[1, 2, 7], [3, 4, 8], [5, 6, 9]].into_dyn());
+    }
+
+    #[test]
     fn append_array_names_the_shape_and_the_axis_that_are_right() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.b2nd");
@@ -644,18 +657,22 @@ mod from_ndarray {
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             error.to_string()
         };
-        for (axis, shape, expected) in
-            [(0, &[2, 3][..], "[n, 4]"), (0, &[4], "[n, 4]"), (1, &[2, 4], "[3, n]")]
-        {
+        for (axis, shape, expected) in [
+            (0, &[2, 3][..], "[n, 4] with any n, or [4]"),
+            (0, &[3], "[n, 4] with any n, or [4]"),
+            (1, &[2, 4], "[3, n] with any n, or [3]"),
+        ] {
             assert_eq!(
                 says(axis, shape),
                 format!(
-                    "an array of shape {shape:?} cannot be appended to one of shape [3, 4] along dimension {axis}: the shape of \
-                     the new items must be {expected} with any n"
+                    "shape {shape:?} cannot be appended to shape [3, 4] along dimension {axis}: it must be {expected}"
                 )
             );
         }
-        assert_eq!(says(2, &[3, 3]), "axis is 2, but must be less than 2, the number of dimensions");
+        assert_eq!(
+            says(2, &[3, 3]),
+            "axis is 2, but must be less than 2, the number of dimensions of shape [3, 4]"
+        );
     }
 }
 

@@ -427,7 +427,8 @@ fn a_dictionary_has_a_length_and_a_codec_that_takes_it() {
     }
 }
 
-/// C-Blosc2 sets this flag only in memory. If a file has it, C-Blosc2 reads parts of the chunk, but not the whole chunk.
+/// C-Blosc2 sets this flag only in memory. If a file has it, C-Blosc2 can read single items of the chunk, but cannot
+/// decompress the whole chunk.
 #[test]
 fn check_and_checked_header_reject_the_flag_of_a_lazily_loaded_chunk() {
     let (compressed, starts) = compressed();

@@ -6,7 +6,7 @@ use std::io::Cursor;
 
 use b2nd_frame::{
     Check, CheckDepth, EmbeddedFrames, ErrorKind, Filter, Frame, FrameBuilder, ObjectKind, ReadAt,
-    SpecialValue, expansion_limit,
+    SpecialValue, Store, expansion_limit,
 };
 use b2nd_lab::{chunk_of_zeros, chunk_with_a_table, data};
 use b2nd_serde::{Meta, Shapes};
@@ -216,7 +216,38 @@ fn what_is_decompressed_is_limited_by_the_length_of_the_store() {
     }
     frames.select("/c").unwrap();
     let error = frames.read_at(&mut [1; 9], 0).unwrap_err();
-    assert!(error.to_string().contains("decompress to more bytes than the store's length allows"), "{error}");
+    let message =
+        "chunk 2 of the store decompresses to 33554432 bytes, but at most 0 are left for a store of";
+    assert!(error.to_string().contains(message), "{error}");
+}
+
+/// A single chunk of zeros is stored in a few bytes. A `Store` limits only this chunk, not the total of all reads.
+#[test]
+fn frame_array_and_attributes_of_a_store_decompress_no_chunk_beyond_the_expansion_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.b2e");
+    for (chunk, is_allowed) in [(64 << 20, true), (65 << 20, false)] {
+        let shapes = Shapes { shape: &[chunk.into()], chunkshape: &[chunk], blockshape: &[1 << 20] };
+        let place = json!({"offset": 0, "length": 9});
+        let places = json!({"embed_map": {"/a": place, "/g/__vlmeta__": {"offset": 9, "length": 9}}});
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+        let builder = builder.metalayer("b2embed", &json!({})).vlmetalayer("estore_metadata", &places);
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+        writer.fill_missing(SpecialValue::Zeros).unwrap();
+        let file = writer.finish().unwrap().into_inner();
+        let message = format!(
+            "chunk 0 of the store decompresses to {chunk} bytes, but at most 67108864 are left for a store of {} bytes",
+            file.len()
+        );
+        fs::write(&path, file).unwrap();
+        let store = Store::open(&path).unwrap().unwrap();
+        let results = [store.frame("/a").err(), store.array("/a").err(), store.attributes("/g").err()];
+        for error in results.map(Option::unwrap) {
+            // If the chunk is decompressed, its bytes are found not to be a frame.
+            let kind = if is_allowed { ErrorKind::Malformed } else { ErrorKind::TooLarge };
+            assert_eq!((error.kind(), error.to_string().contains(&message)), (kind, !is_allowed), "{error}");
+        }
+    }
 }
 
 #[test]

@@ -262,6 +262,33 @@ fn members_that_only_touch_share_nothing() {
 }
 
 #[test]
+fn zip_member_reads_the_local_headers_of_the_members_that_can_reach_this_member() {
+    let member = vec![7; 1 << 12];
+    let names: Vec<String> = (0..300).map(|number| number.to_string()).collect();
+    let members: Vec<_> = names.iter().map(|name| (&**name, CompressionMethod::STORE, &member[..])).collect();
+    let file = Recording::new(zip(&members));
+    assert!(zip_member(&file, "200").unwrap().is_some());
+    // Two lengths in a local header have 16 bits, so a member ends at most 128 KiB later than its directory shows.
+    let local_headers = file.lengths().into_iter().filter(|&length| length == 30).count();
+    assert!((1..40).contains(&local_headers), "{local_headers} of 300 local headers are read");
+}
+
+#[test]
+fn zip_member_refuses_a_member_that_shares_bytes_with_a_member_of_another_name() {
+    let (array, store) = (file("int32_3x5.b2nd"), CompressionMethod::STORE);
+    let whole = zip(&[("a.b2nd", store, &array), ("b.b2nd", store, &array)]);
+    let directory = whole.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap();
+    // The first member reaches into the second one: by its length in the directory, or by the length of the extra field
+    // in its local header.
+    for (at, length) in [(directory + 20, 700_u16), (28, 200)] {
+        let mut zip = whole.clone();
+        zip[at..at + 2].copy_from_slice(&length.to_le_bytes());
+        let code = |name| broken(&zip_member(&zip, name).unwrap().unwrap());
+        assert_eq!(["a.b2nd", "b.b2nd"].map(code), [None, Some(FindingCode::DamagedZip)], "{at}");
+    }
+}
+
+#[test]
 fn a_member_with_a_header_of_more_than_a_mebibyte_is_not_read() {
     let (long, longer) = (with_long_header((1 << 20) - 165), with_long_header((1 << 20) - 164));
     let store = CompressionMethod::STORE;

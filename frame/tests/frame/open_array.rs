@@ -1,4 +1,4 @@
-//! An open array reads no byte again that it keeps, and notices a change of its file.
+//! An open array does not read again the bytes that it keeps, and notices a change of its file.
 
 use std::cell::Cell;
 use std::fs::{self, File, OpenOptions};
@@ -375,7 +375,7 @@ fn patience_returns_no_items_of_an_unfinished_change() {
 fn an_item_that_is_overwritten_before_the_first_slice_is_a_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("int32_3x5.b2nd", folder.path());
-    // The old modification time is an hour ago, so that a coarse time differs too.
+    // Sets the old modification time an hour back, so the write changes it even if the file system rounds times.
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();
     let array = Array::open(&path).unwrap();
@@ -609,9 +609,9 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
     refused(ErrorKind::Changing, chunks.checked_header(&entry));
 }
 
-/// Calls both ways to read chunk 0, beside a thread that calls `change` again and again. The index was written long before.
-/// Each call must have at least one error that is `Changing` and names the fault. Other errors can be any: if the thread
-/// pauses, a file looks as if it were damaged.
+/// Calls both ways to read chunk 0, beside a thread that calls `change` again and again. The index was written long
+/// before. Each call must have at least one error that is `Changing` and names the fault. Other errors of any kind are
+/// allowed: if the thread pauses, a file looks damaged.
 fn assert_changing_beside(path: &Path, change: impl Fn() + Sync) {
     let index = File::options().write(true).open(path.join("chunks.b2frame")).unwrap();
     index.set_modified(SystemTime::now() - Duration::from_secs(3600)).unwrap();

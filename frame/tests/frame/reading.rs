@@ -368,6 +368,7 @@ fn other_metalayers_read_into_types_of_ones_own() {
     let source = error.source().unwrap();
     assert_eq!(source.to_string(), "byte 0: layout b2nd has 7 entries, but the type takes 2");
     assert!(source.is::<b2nd_serde::Error>());
+    assert_eq!(format!("{error:?}"), format!("{error}: {source}"));
 }
 
 #[test]
@@ -704,6 +705,21 @@ fn a_zip_file_is_not_a_frame_and_says_what_reads_it() {
     assert_eq!(error.to_string(), format!("{}: {finding}{advice}", path.display()));
 }
 
+#[cfg(feature = "decompress")]
+#[test]
+fn blockshape_of_an_array_without_blocks_is_the_chunk_shape() {
+    let mut file = second_generation(fs::read(data().join("int32_3x5.b2nd")).unwrap());
+    let shapes = b"\x92\xd2\0\0\0\x02\xd2\0\0\0\x03\x92\xd2\0\0\0\x01\xd2\0\0\0\x02";
+    let at = file.windows(shapes.len()).position(|bytes| bytes == shapes).unwrap();
+    // A chunk of 2 x 4 items has no padding, so it is as long with blocks as without.
+    file[at + 10] = 4;
+    for (stored, expected) in [([1, 2], [1, 2]), ([0, 0], [2, 4]), ([1, 8], [2, 4])] {
+        (file[at + 16], file[at + 21]) = (stored[0], stored[1]);
+        let array = b2nd_frame::Array::new(opened(file.clone())).unwrap();
+        assert_eq!(array.blockshape(), Some(&expected[..]), "{stored:?}");
+    }
+}
+
 #[test]
 fn an_error_about_a_file_names_it_and_says_the_reason() {
     let error = Frame::open("no such file").unwrap_err();
@@ -711,8 +727,12 @@ fn an_error_about_a_file_names_it_and_says_the_reason() {
     assert!(error.source().is_none());
     assert_eq!(error.path(), Some(Path::new("no such file")));
     assert_eq!(io_error(&error).kind(), io::ErrorKind::NotFound);
-    let shown = format!("{error:?}");
-    assert!(shown.starts_with("Error { kind: Io, message: cannot read no such file: "), "{shown}");
+    let fields = format!("{error:#?}");
+    assert!(
+        fields.starts_with("Error {\n    kind: Io,\n    message: cannot read no such file: "),
+        "{fields}"
+    );
+    assert_eq!(format!("{error:?}"), error.to_string());
     assert_eq!(size_of::<Error>(), size_of::<usize>());
 }
 

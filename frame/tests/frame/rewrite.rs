@@ -174,6 +174,25 @@ fn rewrite_copies_all_bytes_of_a_frame_whose_index_it_cannot_decompress() {
     assert_eq!(fs::read(&new).unwrap(), fs::read(&old).unwrap());
 }
 
+#[cfg(feature = "decompress")]
+#[test]
+fn rewrite_copies_only_chunk_files_that_an_entry_refers_to() {
+    let folder = Folder::new();
+    let (old, new) = (folder.copy("sparse.b2nd"), folder.path("new"));
+    let names = |path: &Path| {
+        let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.collect::<BTreeSet<_>>()
+    };
+    let expected = names(&old);
+    // C-Blosc2 leaves an empty file when a chunk becomes special.
+    for (number, content) in [(7, "of a commit that was killed"), (8, "")] {
+        fs::write(old.join(format!("{number:08X}.chunk")), content).unwrap();
+    }
+    Rewrite::new(&old, &new).apply().unwrap();
+    assert_eq!(names(&new), expected);
+    assert_eq!(chunks(&new), chunks(&old));
+}
+
 #[test]
 fn every_right_array_of_the_corpus_comes_out_as_c_blosc2_wrote_it() {
     let Some((corpus, entries)) = corpus() else { return };

@@ -434,3 +434,56 @@ fn slice_reads_at_most_64_mib_at_once_whatever_a_round_trip_costs() {
     let array = opened_array(Distant { file, longest: Cell::default() });
     assert_eq!(array.whole().read_rows::<i32>().unwrap(), (0..15).collect::<Vec<_>>());
 }
+
+/// A frame with a gap of zeros between its header and its chunk index. The gap takes no memory.
+struct WithGap {
+    header: Vec<u8>,
+    gap: u64,
+    rest: Vec<u8>,
+}
+
+impl ReadAt for WithGap {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let header_len = self.header.len() as u64;
+        if offset < header_len {
+            return self.header.read_at(buffer, offset);
+        }
+        match offset.checked_sub(header_len + self.gap) {
+            Some(at) => self.rest.read_at(buffer, at),
+            None => {
+                let length = buffer.len().min(usize::try_from(header_len + self.gap - offset).unwrap());
+                buffer[..length].fill(0);
+                Ok(length)
+            }
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        Ok((self.header.len() + self.rest.len()) as u64 + self.gap)
+    }
+}
+
+/// A long file allows long pieces. In this file of 256 GiB, a piece of whole blocks has 2^48 bytes, which no machine
+/// can allocate.
+#[cfg(target_pointer_width = "64")]
+#[test]
+fn rows_returns_an_error_if_there_is_no_memory_for_a_piece() {
+    const GAP: u64 = 1 << 38;
+    let shapes = Shapes { shape: &[2, 1 << 47], chunkshape: &[2, 1 << 29], blockshape: &[2, 1 << 20] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    let mut header = writer.finish().unwrap().into_inner();
+    let rest = header.split_off(Frame::parse(&header).unwrap().header().header_len);
+    // Offsets in a header: 16 frame_len, 39 cbytes.
+    let frame_len = (header.len() + rest.len()) as u64 + GAP;
+    for (at, number) in [(16, frame_len), (39, GAP)] {
+        header[at..at + 8].copy_from_slice(&number.to_be_bytes());
+    }
+    let array = opened_array(WithGap { header, gap: GAP, rest });
+    assert_eq!(array.slice(&[1..2, 5..7]).read_rows::<u8>().unwrap(), [0, 0]);
+    let mut rows = array.whole().rows::<u8>().unwrap();
+    let message = refused(ErrorKind::TooLarge, rows.next().unwrap());
+    assert_eq!(message, "there is no memory for 281474976710656 bytes");
+    assert!(rows.next().is_none());
+}

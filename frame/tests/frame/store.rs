@@ -1,10 +1,12 @@
 //! Stores: folders and zip files of frames.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use b2nd_frame::{ObjectKind, Store, Trailer, is_store_folder};
+use b2nd_frame::{ObjectKind, ReadAt, Store, Trailer, is_store_folder};
 use b2nd_lab::{data, frame_of, stored_chunk};
 use rawzip::{RECOMMENDED_BUFFER_SIZE, ZipArchive};
 use tempfile::TempDir;
@@ -269,4 +271,34 @@ fn attributes_are_those_of_the_store_or_of_a_group() {
     }
     assert_eq!(attributes("/group/large"), None);
     assert_eq!(open(folder.path()).unwrap().1, ["/group/large", "/group/small"]);
+}
+
+/// A file in memory that counts how many times its length is asked for.
+struct CountingSizes(Vec<u8>, Arc<AtomicUsize>);
+
+impl ReadAt for CountingSizes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.size()
+    }
+}
+
+/// A member can have one of three extensions. Each read of the directory asks for the length of the file.
+#[test]
+fn frame_reads_the_directory_of_a_zip_file_once_for_all_extensions() {
+    let sizes = Arc::new(AtomicUsize::new(0));
+    let zip = CountingSizes(fs::read(data().join("tree.b2z")).unwrap(), Arc::clone(&sizes));
+    let store = Store::read_zip(zip, "tree.b2z").unwrap().unwrap();
+    let sizes_of = |key: &str| {
+        let before = sizes.load(Ordering::Relaxed);
+        drop(store.frame(key));
+        sizes.load(Ordering::Relaxed) - before
+    };
+    // The store has no such member, neither as a file nor in the data of `embed.b2e`. That file is a member too.
+    let embed_of = usize::from(cfg!(feature = "decompress")) * sizes_of("/group/small");
+    assert_eq!(sizes_of("/none"), 1 + embed_of);
 }

@@ -1,17 +1,18 @@
 //! Tests of `ArrayUpdate`, which changes the items, the shape and the vlmetalayers of arrays.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
+use std::time::{Duration, SystemTime};
 
 use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, Codec, ErrorKind, Filter, Frame, FrameBuilder, Rewrite, Salvage,
     check,
 };
-use b2nd_lab::data;
+use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
@@ -370,7 +371,10 @@ fn what_cannot_be_changed_says_why_and_stays() {
     let mut says = |change: &mut dyn FnMut(&mut ArrayUpdate) -> Result<(), b2nd_frame::Error>, says: &str| {
         assert_eq!(change(&mut update).unwrap_err().to_string(), says);
     };
-    says(&mut |update| update.append(1, &[]), "axis is 1, but must be less than 1, the number of dimensions");
+    says(
+        &mut |update| update.append(1, &[]),
+        "axis is 1, but must be less than 1, the number of dimensions of shape [20]",
+    );
     says(
         &mut |update| update.append(0, &[1]),
         "an index along dimension 0 takes 2 bytes, but `items` has 1 byte",
@@ -503,6 +507,59 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     let mut files: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["00000000.chunk", "chunks.b2frame"]);
+}
+
+#[test]
+fn flush_takes_the_numbers_of_old_chunk_files_without_an_entry_if_higher_ones_are_too_high() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let shapes = Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] };
+    let meta = Meta::new(shapes, "<u2").unwrap();
+    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+    array.write(from_ref(&(0..2)), &bytes(&[1, 2])).unwrap();
+    array.finish().unwrap().persist().unwrap();
+    let file = |number: u64| path.join(format!("{number:08X}.chunk"));
+    // With 36 bytes of chunks, C-Blosc2 opens numbers up to 4. Another program may be about to refer to a file that it
+    // has just written.
+    for number in 1..300 {
+        fs::write(file(number), "of a commit that was killed").unwrap();
+        let written = File::options().write(true).open(file(number)).unwrap();
+        let age = Duration::from_secs(if number == 1 { 0 } else { 3600 });
+        written.set_modified(SystemTime::now() - age).unwrap();
+    }
+    let recent = fs::read(file(1)).unwrap();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    let mut model = Model { shape: vec![2], ..Model::default() };
+    for value in 3..6 {
+        model.write(from_ref(&(0..2)), &[value, value]);
+        update.write(from_ref(&(0..2)), &bytes(&[value, value])).unwrap();
+        update.flush().unwrap();
+        assert_eq!(fs::read(file(1)).unwrap(), recent);
+        assert_eq!(model.items(), Array::open(&path).unwrap().whole().read_rows::<u16>().unwrap());
+        assert_eq!(check(&path).unwrap().findings, []);
+    }
+}
+
+#[test]
+fn check_reports_what_a_commit_may_have_written_only_without_the_lock_of_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = SystemTime::now() - Duration::from_secs(3600);
+    for (name, code) in [("int32_3x5.b2nd", "longer-file"), ("sparse.b2nd", "unowned-bytes")] {
+        let path = folder.path().join(name);
+        copy_tree(&data().join(name), &path);
+        let codes = || {
+            let findings = Check::new(CheckDepth::ChunkHeaders).run_path(&path).unwrap().findings;
+            findings.iter().map(|finding| finding.code().name()).collect::<Vec<_>>()
+        };
+        let update = ArrayUpdate::open(&path).unwrap();
+        let written = if path.is_dir() { path.join("00000077.chunk") } else { path.clone() };
+        let mut written = File::options().append(true).create(true).open(written).unwrap();
+        written.write_all(b"of a commit").unwrap();
+        written.set_modified(old).unwrap();
+        assert_eq!(codes(), [] as [&str; 0], "{name}");
+        drop(update);
+        assert_eq!(codes(), [code]);
+    }
 }
 
 /// Salvages an array of 3x5 items in four chunks of 2x3 items, without these chunks.

@@ -21,15 +21,15 @@ pub(crate) struct Effort {
     pub(crate) depth: u32,
     /// A match of this length is taken without a comparison.
     pub(crate) enough: u32,
-    /// Whether each of the two estimates of costs for the first block is refined by a trial. Each other block uses the
-    /// costs of the block before.
+    /// Whether both estimates for the first block are refined: the block is parsed with the estimate, and the costs are
+    /// counted again. Each other block uses the costs of the block before.
     pub(crate) is_thorough: bool,
 }
 
-/// After this number of matches in a block, only the longest match at each position is collected.
-const MANY_MATCHES: usize = 1 << 20;
+/// The most matches of a block (12 MiB), also while a search adds its matches.
+const MAX_MATCHES: usize = 1 << 20;
 
-/// The length of a stage in positions, after which it ends at the next match.
+/// A stage of at least this many positions ends at its next match.
 const LONG_STAGE: usize = 4096;
 
 /// A parser with a match finder of trees.
@@ -80,10 +80,14 @@ impl OptimalParser {
         if with.total < without.total { with } else { without }
     }
 
-    /// Collects the matches at each position, but not within a match that is long enough.
+    /// Collects the matches at each position, but not within a match that is long enough. If there are very many, only
+    /// the longest match at a position is collected.
     fn collect(&mut self, source: &Source<'_>, effort: Effort) {
         let Self { trees, matches, .. } = self;
         let Source { input, ref block, .. } = *source;
+        // A search finds at most `depth` + 1 matches. So the last search that keeps all of them exceeds this limit by
+        // at most that number, and a later search by at most twice that number until it drops all but one.
+        let limit = MAX_MATCHES - 2 * (effort.depth as usize + 1);
         matches.clear();
         let mut at = block.start.max(1);
         while at + MARGIN <= block.end {
@@ -91,7 +95,7 @@ impl OptimalParser {
             trees.find(input, at, block.end, effort.depth, |found| matches.push((narrow(at), found)));
             let longest = if known < matches.len() { matches.last().copied() } else { None };
             let is_enough = longest.is_some_and(|(_, found)| found.length >= effort.enough);
-            if is_enough || known > MANY_MATCHES {
+            if is_enough || known + (block.end - at) > limit {
                 matches.truncate(known);
                 matches.extend(longest);
             }

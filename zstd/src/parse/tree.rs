@@ -2,7 +2,8 @@
 //! farther back.
 //!
 //! For each hash there is a tree of the positions with this hash, ordered by the bytes that follow them. Each new
-//! position becomes the root of its tree. The search for its place passes by the positions with the most similar bytes.
+//! position becomes the root of its tree. While its place is searched, the search meets the positions with the most
+//! similar bytes: the matches.
 
 use alloc::vec::Vec;
 

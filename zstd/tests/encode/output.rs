@@ -1,16 +1,19 @@
 //! The frames.
 
 use fastrand::Rng;
-use zstd_encode::{Encoder, compress};
+use zstd_encode::{Encoder, compress, max_output_len};
 
 use crate::data::{KINDS, data};
 
 /// The length of a block.
 const BLOCK: usize = 1 << 17;
 
+/// The frame of the data. Each test so also checks that `max_output_len` is enough.
 fn compressed(data: &[u8], level: u8) -> Vec<u8> {
-    let mut frame = Vec::new();
+    let mut frame = Vec::with_capacity(max_output_len(data.len()));
+    let room = frame.capacity();
     compress(data, level, &mut frame);
+    assert_eq!(frame.capacity(), room, "{} bytes at level {level}", data.len());
     frame
 }
 

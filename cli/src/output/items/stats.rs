@@ -454,7 +454,7 @@ fn items_of<'b>(dtype: &Dtype, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]
     bytes.chunks_exact(dtype.item_size().max(1))
 }
 
-/// Counts each value of the items, up to a number of values.
+/// Counts how often each value occurs, unless there are more than `most` different values.
 struct Values<'d> {
     dtype: &'d Dtype,
     most: usize,
