@@ -14,7 +14,7 @@ export type Layout =
     // An item counts steps of `count` units; the unit is NumPy's symbol.
     | { kind: "datetime" | "timedelta"; size: number; bigEndian: boolean; unit: string; count: number }
     | { kind: "void"; size: number }
-    | { kind: "struct"; size: number; fields: { name: string; offset: number; items: Layout }[] }
+    | { kind: "struct"; size: number; fields: { name: string; offset: number; layout: Layout }[] }
     | { kind: "subarray"; size: number; shape: number[]; base: Layout };
 
 /** Removes all levels of subarrays: the layout of the innermost item, and the dimensions of all levels. */
@@ -53,7 +53,7 @@ function value(layout: Layout, view: DataView, at: number): Value {
     const bytes = () => new Uint8Array(view.buffer, view.byteOffset + at, layout.size);
     switch (layout.kind) {
         case "struct":
-            return Object.fromEntries(layout.fields.map(({ name, offset, items }) => [name, value(items, view, at + offset)]));
+            return Object.fromEntries(layout.fields.map(({ name, offset, layout }) => [name, value(layout, view, at + offset)]));
         case "subarray":
             return list(layout.shape, layout.base, view, at);
         case "void":

@@ -96,7 +96,7 @@ function StoreView({ name, store }: { name: string; store: B2ndStore }) {
 }
 
 /** The deepest level of the tree. An entry there has the rest of the path as its name. */
-const DEEPEST = 50;
+const DEEPEST = 20;
 
 /** The members of a group by name. An array has none. */
 type Group = Map<string, Group>;

@@ -124,7 +124,7 @@ export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, 
     if (layout.kind === "struct") {
         // Not `Object.values`, which begins with names such as "10".
         const fields = layout.fields.slice(...columns);
-        return (items as Record<string, unknown>[]).map((item) => fields.map((field) => text(field.items, item[field.name])));
+        return (items as Record<string, unknown>[]).map((item) => fields.map((field) => text(field.layout, item[field.name])));
     }
     const cell = cellsOf(layout, items);
     // One dimension goes down the page.
@@ -196,7 +196,7 @@ function joined(parts: string[], length: number): string {
 function text(layout: Layout, value: unknown): string {
     if (value instanceof Uint8Array) return shortened(Array.from(value.subarray(0, MOST_CHARACTERS), (byte) => byte.toString(16).padStart(2, "0")).join(""));
     if (layout.kind === "struct") {
-        return shortened(`(${layout.fields.map((field) => text(field.items, (value as Record<string, unknown>)[field.name])).join(", ")})`);
+        return shortened(`(${layout.fields.map((field) => text(field.layout, (value as Record<string, unknown>)[field.name])).join(", ")})`);
     }
     if (layout.kind === "subarray") {
         const items = (Array.isArray(value) ? value : [value]) as unknown[];

@@ -29,7 +29,7 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
             .then((cells) => aborter.signal.aborted || setShown({ cells, rows, columns }))
             .catch((error: unknown) => aborter.signal.aborted || setError(error));
         return () => aborter.abort();
-    }, [array, mapping, first.row, first.column, attempt]);
+    }, [array, mapping, first.row, first.column, attempt]); // `rows` and `columns` follow `first`.
 
     if (!shown && !error) return <p>Reading …</p>;
     return (

@@ -24,7 +24,7 @@ pub(crate) fn layout(dtype: &Dtype) -> Value {
         Kind::Bytes => "bytes",
         Kind::Str => "str",
         Kind::Struct(parts) => {
-            let field = |field: &b2nd_serde::dtype::Field| json!({ "name": field.name(), "offset": field.offset(), "items": layout(field.dtype()) });
+            let field = |field: &b2nd_serde::dtype::Field| json!({ "name": field.name(), "offset": field.offset(), "layout": layout(field.dtype()) });
             let fields: Vec<_> = parts.fields().iter().map(field).collect();
             return json!({ "kind": "struct", "size": dtype.item_size(), "fields": fields });
         }

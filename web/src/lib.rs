@@ -72,7 +72,7 @@ impl KnownFile {
         self.known.insert(start, bytes);
     }
 
-    /// Drops all bytes. Open arrays keep the bytes that they need again.
+    /// Drops all bytes, after a call that needed them. Open arrays keep the chunk index for later calls.
     pub fn clear(&self) {
         self.known.clear();
     }

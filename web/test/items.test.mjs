@@ -8,9 +8,9 @@ const number = (kind, size, bigEndian = false) => ({ kind, size, bigEndian });
 /** A struct with these fields, one after the other. */
 function struct(...layouts) {
     let size = 0;
-    const fields = layouts.map((items, index) => {
-        const field = { name: `f${index}`, offset: size, items };
-        size += items.size;
+    const fields = layouts.map((layout, index) => {
+        const field = { name: `f${index}`, offset: size, layout };
+        size += layout.size;
         return field;
     });
     return { kind: "struct", size, fields };

@@ -289,7 +289,7 @@ test("64 TiB of zeros and two million rows open at once", () =>
         assert.match(await page.getByRole("status").innerText(), /every \d+(st|nd|rd|th) item along y/);
         await page.getByText("64.0 TiB").waitFor();
         await page.locator(".canvas canvas").waitFor();
-        await page.getByText("All items are 0.").waitFor();
+        await page.getByText("All finite items that are drawn are 0.").waitFor();
         await choose(page, "rows.b2nd", here);
         const cells = await table(page);
         assert.deepEqual([cells.length, cells[0]], [100, ["0", "", "false"]]);
@@ -300,6 +300,56 @@ test("64 TiB of zeros and two million rows open at once", () =>
         await page.getByText("to 1999999 of 2000000").waitFor();
         await page.getByRole("rowheader", { name: "1999999" }).waitFor();
         if (pictures) await page.screenshot({ path: `${pictures}/rows.png` });
+    }));
+
+test("the table prints datetimes in structs, years of any length and -0.0 as NumPy does", () =>
+    withPage(async (page) => {
+        await choose(page, "times.b2nd", here);
+        assert.deepEqual(await table(page), [["2020-01-01T00:00:00", "12020-01-01", "-0"], ["1969-12-31T23:59:59", "-005-01-01", "0.1"]]);
+    }));
+
+test("the table shows 20 fields of a struct at a time", () =>
+    withPage(async (page) => {
+        await choose(page, "fields.b2nd", here);
+        await page.getByText("1023 KiB").waitFor();
+        assert.equal((await table(page))[0].length, 20);
+        await page.getByRole("button", { name: "next Columns" }).click();
+        await page.getByRole("columnheader", { name: "f29" }).waitFor();
+        assert.equal((await table(page))[0].length, 10);
+        const first = page.getByLabel("first of Rows");
+        await first.fill("1.5");
+        await first.press("Enter");
+        await page.getByRole("rowheader", { name: "100", exact: true }).waitFor();
+        assert.equal(await page.getByRole("rowheader").allInnerTexts().then((rows) => rows.find((row) => /^\d+$/.test(row))), "1");
+        if (pictures) await page.screenshot({ path: `${pictures}/fields.png` });
+    }));
+
+test("what would decompress more than 4 GiB is refused", () =>
+    withPage(async (page) => {
+        await choose(page, "large_blocks.b2nd", here);
+        for (const view of ["picture", "table"]) {
+            await page.getByRole("tab", { name: view }).click();
+            assert.match(await alert(page), /the blocks of this part have [\d.]+ GiB, but at most 4.00 GiB .*too-large/s, view);
+        }
+    }));
+
+test("damage of the attributes leaves the array", () =>
+    withPage(async (page) => {
+        const damaged = await readFile(new URL("vlmetalayers.b2nd", data));
+        damaged[damaged.length - 132] ^= 0xff;
+        await choose(page, { name: "damaged.b2nd", buffer: damaged });
+        assert.match(await alert(page), /The attributes cannot be shown.*damaged-trailer/s);
+        if (pictures) await page.screenshot({ path: `${pictures}/attributes.png` });
+        assert.ok((await table(page)).length > 1);
+    }));
+
+test("a store with an array below 5000 groups opens", () =>
+    withPage(async (page) => {
+        await choose(page, "deep.b2z", here);
+        const deep = page.getByRole("navigation").getByRole("button", { name: /\/x$/ });
+        await deep.click();
+        assert.deepEqual(await table(page), [["true"], ["true"], ["false"]]);
+        if (pictures) await page.screenshot({ path: `${pictures}/deep.png` });
     }));
 
 test("what a file says is text", () =>

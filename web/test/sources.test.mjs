@@ -130,6 +130,7 @@ test("openStore lists the members of a store and opens them by key", async () =>
     }
     const embedded = await openStore(await blob("peers/store.b2e"));
     assert.ok(embedded.keys.length > 0);
+    assert.deepEqual((await openStore(await openAsBlob(new URL("./data/order.b2e", import.meta.url)))).keys, ["/a", "/b", "/c"]);
     const array = await embedded.array(embedded.keys[0]);
     assert.equal((await array.slice()).length, array.shape.reduce((count, items) => count * items, 1));
     await assert.rejects(openStore(await blob("int32_3x5.b2nd")), { code: "invalid-input", message: /not a store/ });

@@ -146,14 +146,14 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     let page = chunk.len() - tail.len();
-    // Whole blocks of zeros are stored as zeros too. Only a block that begins before the page can be cut by it. If the
+    // Whole blocks of zeros are stored as zeros too. Only a block that begins before the page can be cut by it: if the
     // page contained the start of a block, the bytes of this block would now be a gap.
     let is_cut = |block: BlockSpan| {
-        block.start < page
-            && page < block.end
-            && chunk.get(block.start..page).is_some_and(|start| !are_zeros(start))
+        let [start, end] =
+            [block.start..page, page..block.end].map(|range| chunk.get(range).unwrap_or_default());
+        !are_zeros(start) && is_lost_end(end)
     };
-    is_lost_end(tail) && each_block(header, chunk).any(is_cut)
+    are_zeros(tail) && each_block(header, chunk).any(is_cut)
 }
 
 /// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some

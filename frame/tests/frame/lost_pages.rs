@@ -292,7 +292,8 @@ fn salvage_verifies_undamaged_chunks_that_end_in_blocks_of_zeros() {
         let file = array(&items, 400_000, 4_096, Codec::LZ4, 5);
         let end = crate::index_start(&file);
         nends += u32::from(file[(end - 1) / PAGE * PAGE..end].iter().all(|&byte| byte == 0));
-        assert!(!salvaged(&file).unwrap().found_damage(), "{length}");
+        let report = salvaged(&file).unwrap();
+        assert!(!report.found_damage(), "{length}: {report:?}");
     }
     assert!(nends > 0);
     let chunk =

@@ -1,5 +1,7 @@
-"""Writes the files of this folder with python-blosc2 4.14: arrays that are large, although their files are not."""
+"""Writes the files of this folder with python-blosc2 4.14. They are short, also where their arrays are large."""
 
+import shutil
+import zipfile
 from pathlib import Path
 
 import blosc2
@@ -62,6 +64,15 @@ times = np.array([("2020-01-01", "12020-01-01", -0.0), ("1969-12-31T23:59:59", "
 blosc2.asarray(times, urlpath=str(here / "times.b2nd"), mode="w")
 zeros("fields.b2nd", (8733,), [(f"f{number}", "i4") for number in range(30)])
 
-# A dimension beyond the numbers of JavaScript, and blocks of 512 MiB.
+# A dimension beyond the numbers of JavaScript, and blocks of 256 MiB.
 zeros("long_dimension.b2nd", (2**54, 0), "u1", chunks=(1000, 1), blocks=(10, 1))
-zeros("large_blocks.b2nd", (1000, 1 << 29), "u1", chunks=(1, 1 << 29), blocks=(1, 1 << 29))
+zeros("large_blocks.b2nd", (1000, 1 << 30), "u1", chunks=(1, 1 << 30), blocks=(1, 1 << 28))
+
+# Stores: one with its keys not in alphabetical order, and one with an array below 5000 groups.
+(here / "order.b2e").unlink(missing_ok=True)
+store = blosc2.EmbedStore(urlpath=str(here / "order.b2e"), mode="w")
+for key in ["/b", "/a", "/c"]:
+    store[key] = np.zeros(1, "u1")
+shutil.copy(here / "../../../frame/tests/data/tree.b2z", here / "deep.b2z")
+with zipfile.ZipFile(here / "deep.b2z", "a") as deep:
+    deep.write(here / "bool.b2nd", "/".join(["a"] * 5000) + "/x.b2nd")
