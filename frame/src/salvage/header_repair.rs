@@ -283,6 +283,12 @@ fn is_header(bytes: &[u8], generation: Generation) -> bool {
     wrong_bytes(bytes, generation).count() * 2 <= fixed(generation).count()
 }
 
+/// Whether a file begins with the header of an older generation.
+fn is_older(prefix: &[u8]) -> bool {
+    let generation = generation(prefix);
+    generation != Generation::Present && is_header(prefix, generation)
+}
+
 impl Values {
     /// Reads the values of the header at the start of `prefix`, and adds the restored bytes to `restored`.
     fn read(prefix: &[u8], restored: &mut Vec<Restored>) -> Self {
@@ -446,8 +452,7 @@ impl DamagedHeader {
         notes: &mut Notes,
     ) -> Result<Self, Error> {
         let mut prefix = file.read(0, SEARCHED_LEN)?;
-        let generation = generation(&prefix);
-        if generation != Generation::Present && is_header(&prefix, generation) {
+        if is_older(&prefix) {
             return Err(Error::unsupported("frames older than C-Blosc2 2.0.0-rc1 cannot be salvaged"));
         }
         let is_missing = prefix.is_empty() && file.directory().is_some();

@@ -1776,7 +1776,7 @@ fn with_replaced_chunk(number: u64) -> Vec<u8> {
     fs::write(&path, compressed()).unwrap();
     let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
     let items: Vec<u8> = (0..17920_u16).flat_map(|item| (item / 7).to_le_bytes()).collect();
-    update.write(&[17920 * number..17920 * (number + 1)], &items).unwrap();
+    update.write(std::slice::from_ref(&(17920 * number..17920 * (number + 1))), &items).unwrap();
     update.flush().unwrap();
     drop(update);
     fs::read(path).unwrap()
