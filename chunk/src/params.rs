@@ -35,7 +35,7 @@ pub struct CParams {
     /// default.
     pub codec: Codec,
     /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on. For blocks
-    /// of more than 256 KiB, zstd compresses equally at the levels 6 to 8.
+    /// of more than 256 KiB, zstd gives the same result at the levels 6 to 8.
     pub clevel: u8,
     /// The size of an item in bytes, at least 1.
     pub typesize: usize,

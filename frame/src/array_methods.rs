@@ -66,8 +66,9 @@ impl Array {
 }
 
 impl<R> Array<R> {
-    /// Opens the array of a frame. Nothing is read. For a [`SlicePlan`](crate::SlicePlan), a frame that was
-    /// [parsed](Frame::parse) from bytes is enough; a change of its file before the first slice can go unnoticed.
+    /// Opens the array of a frame. Nothing is read, unless the header is invalid. For a
+    /// [`SlicePlan`](crate::SlicePlan), a frame that was [parsed](Frame::parse) from bytes is enough; a change of its
+    /// file before the first slice can go unnoticed.
     ///
     /// # Errors
     ///

@@ -143,8 +143,17 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 /// Whether a page of zeros begins within a compressed chunk, and covers its end. `at` is the offset of the chunk in its
 /// file. If nothing follows in the file, the rest of the page can be lost.
 // A check does not use this function: the last bytes can be stored without compression, so they can be zeros.
-pub(crate) fn may_end_in_lost_page(chunk: &[u8], at: u64) -> bool {
-    is_lost_end(in_last_page(chunk, at))
+pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
+    let tail = in_last_page(chunk, at);
+    let page = chunk.len() - tail.len();
+    // Whole blocks of zeros are stored as zeros too. Only a block that begins before the page can be cut by it: if the
+    // page contained the start of a block, the bytes of this block would now be a gap.
+    let is_cut = |block: BlockSpan| {
+        let [start, end] =
+            [block.start..page, page..block.end].map(|range| chunk.get(range).unwrap_or_default());
+        !are_zeros(start) && is_lost_end(end)
+    };
+    are_zeros(tail) && each_block(header, chunk).any(is_cut)
 }
 
 /// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some

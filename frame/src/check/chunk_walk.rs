@@ -24,7 +24,8 @@ use crate::index::index_rules::MAX_COMPARED;
 use crate::progress::Progress;
 use crate::queue::in_order;
 use crate::read::blocks::{CHUNK_START_LEN, PIECE, check_stored_table, streams_end};
-use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::read::chunk_file_bytes::ChunkBytes;
+use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 use crate::spans::ChunkSpan;
 

@@ -17,7 +17,8 @@ use crate::error::Error;
 use crate::finding::{Place, counted};
 use crate::header::frame::Frame;
 use crate::messagepack::cursor::Part;
-use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::read::chunk_file_bytes::ChunkBytes;
+use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
 /// Passes the rows of all chunks and of the chunk index to a function.

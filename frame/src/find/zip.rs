@@ -470,14 +470,18 @@ fn list(
     // before a wanted one and can end in it.
     let (mut wanted, mut others): (Vec<_>, Vec<_>) =
         members.iter_mut().zip(wayfinders).partition(|(member, _)| is_wanted(&member.name));
-    wanted.iter_mut().for_each(|(member, wayfinder)| locate(member, *wayfinder));
+    for (member, wayfinder) in &mut wanted {
+        locate(member, *wayfinder);
+    }
     let mut starts: Vec<u64> = wanted.iter().map(|(member, _)| member.offset).collect();
     starts.sort_unstable();
     others.retain(|(member, _)| {
         let end = member.local.saturating_add(MAX_LOCAL_HEADER_LEN).saturating_add(member.len);
         next_start(&starts, member.local).is_some_and(|start| start < end)
     });
-    others.iter_mut().for_each(|(member, wayfinder)| locate(member, *wayfinder));
+    for (member, wayfinder) in &mut others {
+        locate(member, *wayfinder);
+    }
     refuse_overlaps(wanted.into_iter().chain(others).map(|(member, _)| member), directory.start);
     Ok(members)
 }

@@ -9,15 +9,13 @@ use b2nd_chunk::internals::clear_lazy;
 use crate::chunk::chunk_rules::{ChunkRules, missing, not_a_chunk, wrong};
 use crate::chunk::entry::{ChunkCounts, ChunkEntry, ChunkPlace, ENTRY_LEN, EntryValue, index_start};
 use crate::chunk::special_item::has_item;
-use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::{FileStamp, StampHash, has_changed};
 use crate::header::fields::Generation;
 use crate::header::frame::Frame;
 use crate::index::index_reader::Index;
+use crate::read::chunk_file_bytes::ChunkBytes;
 use crate::read::frame_state::ChunkFileState;
-use crate::read::open::open_chunk_file;
-use crate::source::{ReadAt, read_up_to};
+use crate::source::ReadAt;
 use crate::spans::{gaps, merged};
 
 /// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
@@ -63,8 +61,7 @@ struct Lookahead {
     start: u64,
     bytes: Vec<u8>,
     /// The highest offset at which a look-ahead read has ended. A later read becomes a look-ahead read only if its
-    /// requested bytes end beyond this offset. So even if the chunks are in a random order, hardly any byte is read
-    /// ahead twice.
+    /// requested bytes end beyond this offset. Bytes before this offset are never read ahead again.
     furthest: u64,
 }
 
@@ -104,16 +101,6 @@ const MOST_ANNOUNCED: u64 = 256;
 
 /// The maximum number of bytes of each chunk that are announced.
 const MOST_EACH: u64 = 1 << 12;
-
-/// Bytes of a stored chunk, and the room for this chunk.
-pub(crate) struct ChunkBytes {
-    pub(crate) bytes: Vec<u8>,
-    /// The largest possible length of the chunk. For a chunk in the frame, it is the number of bytes from the start of
-    /// this chunk to the end of all chunks; for a chunk file, it is the length of the file.
-    pub(crate) room: u64,
-    /// The version of the chunk file; `None` for a chunk in the frame.
-    pub(crate) version: Option<StampHash>,
-}
 
 /// Counts the stored and the special chunks.
 pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
@@ -190,47 +177,6 @@ impl<R: ReadAt> Frame<R> {
             _ => Vec::new(),
         };
         Index::parse(self.header(), first)
-    }
-
-    /// Reads up to `length` bytes of a chunk file, beginning at byte `from` of the file. If the file ends early,
-    /// returns the bytes up to its end; if the file is missing, returns `None`. `number` is the number in the name of
-    /// the file.
-    pub(crate) fn file_bytes(
-        &self,
-        number: u64,
-        from: u64,
-        length: u64,
-    ) -> Result<Option<ChunkBytes>, Error> {
-        let Some(directory) = self.directory() else {
-            return Err(Error::invalid_input(
-                "the chunks of a sparse frame are only found if it was opened by its path",
-            ));
-        };
-        let path = directory.join(chunk_file::name(number));
-        let unreadable = |error| Error::io("read", &path, error);
-        let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else {
-            // A commit removes the files of the chunks that it replaces.
-            if has_changed(self.version.as_ref(), self.version_now()?.as_ref()) {
-                return Err(Error::changing(None));
-            }
-            return Ok(None);
-        };
-        // A later commit may have used the file number again, for another chunk. So the index is checked after the
-        // chunk file was opened: if the index is still the same, the chunk file belongs to it.
-        if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
-            && version.can_precede(opened, &metadata, index)
-        {
-            return Err(Error::changing(None));
-        }
-        let (room, version) = (metadata.len(), FileStamp::of(&metadata));
-        let mut bytes = Vec::new();
-        // A read that ends with the file needs no further read to find its end.
-        read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
-        // python-blosc2 overwrites a chunk file in its place.
-        if FileStamp::of(&file.metadata().map_err(unreadable)?) != version {
-            return Err(Error::changing(None));
-        }
-        Ok(Some(ChunkBytes { bytes, room, version: Some(version.to_hash()) }))
     }
 
     /// Reads the first [`Index::START_LEN`] bytes of the chunk index. Reads no byte from `end` on, because the index

@@ -2,13 +2,12 @@
 
 use b2nd_chunk::{Chunk, Decompressor};
 
+use crate::chunk::chunk_rules::{not_decompressed, unread, wrong_place};
 use crate::chunk::entry::{ChunkEntry, ChunkPlace};
 use crate::chunk::expansion::{repeated, zeroed};
 use crate::chunk::special_item::one_item;
 use crate::error::Error;
 use crate::read::chunks::Chunks;
-
-use crate::chunk::chunk_rules::{not_decompressed, unread, wrong_place};
 use crate::source::ReadAt;
 
 impl<R: ReadAt> Chunks<'_, R> {

@@ -9,6 +9,8 @@ pub(crate) mod lock;
 
 pub(crate) mod frame_state;
 
+pub(crate) mod chunk_file_bytes;
+
 pub(crate) mod trailer;
 
 pub(crate) mod chunks;

@@ -6,7 +6,8 @@ use b2nd_chunk::{ChunkHeader, SpecialValue};
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::chunk::entry::ChunkEntry;
 use crate::read::blocks::{check_stored_table, streams_end};
-use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::read::chunk_file_bytes::ChunkBytes;
+use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
 /// Returns the header of a chunk with `nbytes` decompressed bytes, or `None` if the header breaks one of the rules. The

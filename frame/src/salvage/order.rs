@@ -6,7 +6,7 @@ use b2nd_chunk::internals::{HeaderSize, typesize_byte};
 use crate::check::chunk_files;
 use crate::chunk::chunk_rules::ChunkRules;
 use crate::error::Error;
-use crate::read::chunks::ChunkBytes;
+use crate::read::chunk_file_bytes::ChunkBytes;
 use crate::salvage::chunk_header::valid_header;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::salvage::recorded_holes::{self, end_of_hole};

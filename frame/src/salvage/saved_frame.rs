@@ -13,7 +13,8 @@ use crate::error::{Error, ErrorKind};
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
 use crate::read::blocks::{CHUNK_START_LEN, check_stored_table};
-use crate::read::chunks::{ChunkBytes, Chunks};
+use crate::read::chunk_file_bytes::ChunkBytes;
+use crate::read::chunks::Chunks;
 use crate::salvage::chunk_header::with_restored_sizes;
 use crate::salvage::chunk_runs::{ChunkRun, each};
 use crate::salvage::damaged_file::DamagedFile;
@@ -162,7 +163,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
             header_doubt(&header, &self.scan.rules).or_else(|| may_be_cut.then(|| it(MAY_BE_CUT.into())));
-        if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&bytes, at) {
+        if header.has_table() && after.is_empty() && chunk_data::may_end_in_lost_page(&header, &bytes, at) {
             doubt.get_or_insert_with(|| it(MAY_END_IN_LOST_PAGE.into()));
         }
         let mut is_supported = true;

@@ -83,7 +83,7 @@ use crate::trailer::frame_trailer::Trailer;
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
-    /// The version of the frame when it was opened or, if it was [parsed](Frame::parse), of its reader before the first
+    /// The version of the opened frame. For a [parsed](Frame::parse) frame, it is taken from the reader before the first
     /// slice.
     version: OnceLock<Option<FileVersion>>,
 }

@@ -47,15 +47,15 @@ pub(super) fn groups(
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
     if header.is_uncompressed() {
         // There is no table of blocks: the blocks follow the header one after another.
-        let blocks = chunk.blocks(header).map(|(index, number)| {
-            let start = header.header_len() + number * header.blocksize();
-            let length = header.block_len(number).unwrap_or_default();
-            StoredBlock { index, number, range: start..start + length }
+        let blocks = chunk.blocks(header).map(|(selected_index, block_number)| {
+            let start = header.header_len() + block_number * header.blocksize();
+            let length = header.block_len(block_number).unwrap_or_default();
+            StoredBlock { selected_index, block_number, range: start..start + length }
         });
-        return Ok(grouped(header, blocks));
+        return Ok(joined_if_near(header, blocks));
     }
     let blocks = located(header, start, chunk).map_err(|why| Error::malformed(damaged(entry, &why)))?;
-    Ok(grouped(header, blocks.into_iter()))
+    Ok(joined_if_near(header, blocks.into_iter()))
 }
 
 /// The byte range of a group, from its first block to its last one.
@@ -85,11 +85,11 @@ fn located(
     let longest = header.longest_block(header.blocksize());
     let mut blocks: Vec<_> = chunk
         .blocks(header)
-        .filter_map(|(index, number)| {
-            let start = *starts.get(number)?;
+        .filter_map(|(selected_index, block_number)| {
+            let start = *starts.get(block_number)?;
             let next = next_start(&sorted, start).unwrap_or(header.cbytes());
             let end = start.saturating_add(longest).min(next);
-            Some(StoredBlock { index, number, range: start..end })
+            Some(StoredBlock { selected_index, block_number, range: start..end })
         })
         .collect();
     blocks.sort_unstable_by_key(|block| block.range.start);
@@ -97,11 +97,11 @@ fn located(
 }
 
 /// Groups neighbouring blocks. The blocks must come in the order of the file.
-fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> Vec<Vec<StoredBlock>> {
+fn joined_if_near(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> Vec<Vec<StoredBlock>> {
     let mut groups: Vec<Vec<StoredBlock>> = Vec::new();
     for block in blocks {
         match groups.last_mut() {
-            Some(group) if fits(header, group, &block) => group.push(block),
+            Some(group) if is_one_read(header, group, &block) => group.push(block),
             _ => groups.push(vec![block]),
         }
     }
@@ -109,7 +109,7 @@ fn grouped(header: &ChunkHeader, blocks: impl Iterator<Item = StoredBlock>) -> V
 }
 
 /// Whether one read should cover a group and the next block.
-fn fits(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
+fn is_one_read(header: &ChunkHeader, group: &[StoredBlock], block: &StoredBlock) -> bool {
     let Range { start, end } = extent(group);
     let stored = block.range.end.saturating_sub(start);
     let data = (group.len() + 1).saturating_mul(header.blocksize());

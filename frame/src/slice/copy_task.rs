@@ -40,9 +40,9 @@ pub(super) enum TaskData {
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
     /// The index of the block for [`SelectedChunk::block`].
-    pub(super) index: usize,
+    pub(super) selected_index: usize,
     /// The index of the block among all blocks of the chunk.
-    pub(super) number: usize,
+    pub(super) block_number: usize,
     pub(super) range: Range<usize>,
 }
 
@@ -102,11 +102,11 @@ impl CopyTask {
         scratch: &mut Scratch,
     ) -> Result<(), Error> {
         let misfit = || self.misfit();
-        for &StoredBlock { index, number, ref range } in list {
-            let block = chunk.block(index, header).ok_or_else(misfit)?;
-            let length = header.block_len(number).ok_or_else(misfit)?;
+        for &StoredBlock { selected_index, block_number, ref range } in list {
+            let block = chunk.block(selected_index, header).ok_or_else(misfit)?;
+            let length = header.block_len(block_number).ok_or_else(misfit)?;
             // The offset of the block in the decompressed chunk.
-            let first = number * header.blocksize();
+            let first = block_number * header.blocksize();
             let bytes = bytes.get(range.clone()).ok_or_else(misfit)?;
             if header.is_uncompressed() {
                 // The stored bytes are already the items, so they are copied into the slice directly.
@@ -126,7 +126,7 @@ impl CopyTask {
             let Scratch { decompressor, block: buffer, longest } = &mut *scratch;
             *longest = length.max(*longest);
             let mut decompress = |data: &mut [u8]| {
-                let result = decompressor.decompress_block_bytes(header, number, streams, data);
+                let result = decompressor.decompress_block_bytes(header, block_number, streams, data);
                 result.map_err(|error| not_decompressed(&self.entry, &error))
             };
             // If the block is one run of the slice, decompress it into the slice directly, without a copy.

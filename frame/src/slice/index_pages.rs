@@ -86,6 +86,8 @@ impl IndexPages {
                     let within = |byte: u64| usize::try_from(byte.checked_sub(from)?).ok();
                     window.rest().get(within(start)?..within(end)?).map(<[u8]>::to_vec)
                 };
+                // A range that was asked for begins at a key of the map. If two ranges begin at the same byte, one request
+                // covers both, so no range is asked for twice in a row.
                 let read = known.range(..=start).next_back().and_then(|(&from, read)| within(from, read));
                 read.or_else(|| within(index.start(), first)).ok_or(NotRead::Needs(start..end))
             });

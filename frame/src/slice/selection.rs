@@ -1,7 +1,6 @@
 //! A slice of an array, whose subscripts have been compared with the shape.
 
 use core::ops::Range;
-
 use std::sync::Arc;
 
 use crate::error::Error;

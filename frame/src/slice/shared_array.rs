@@ -33,7 +33,8 @@ pub(crate) const SCRATCH_LEN: usize = 1 << 24;
 pub(crate) struct SharedArray {
     pub(super) header: Header,
     pub(super) layout: ChunkLayout,
-    /// The positions of the items. Without a grid of chunks, it has only the shape: each of its chunks has one item.
+    /// The positions of the items. For a super-chunk, only the shape has a meaning. Its chunk shape and block shape are
+    /// all ones.
     pub(crate) geometry: Geometry,
     /// The dtype; `None` if the layout has none. The error is a text.
     pub(crate) dtype: Result<Option<Dtype>, String>,

@@ -16,17 +16,17 @@ pub(super) struct SharedSlice<'s> {
     regions: Vec<Mutex<&'s mut [u8]>>,
     /// The size of each region but the last. It is a multiple of the typesize, so that each item is in a single region.
     region_len: usize,
-    pub(crate) nbytes: usize,
-    pub(crate) typesize: usize,
+    pub(super) nbytes: usize,
+    pub(super) typesize: usize,
     /// Whether all bytes are zero before anything is written.
-    pub(crate) is_zeroed: bool,
+    pub(super) is_zeroed: bool,
     /// Whether several threads write.
-    pub(crate) is_shared: bool,
+    pub(super) is_shared: bool,
 }
 
 impl<'s> SharedSlice<'s> {
     /// Divides the buffer into regions. If only one thread writes, it is a single region.
-    pub(crate) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
+    pub(super) fn new(items: &'s mut [u8], typesize: usize, is_zeroed: bool, threads: usize) -> Self {
         let nbytes = items.len();
         let region_len = match threads {
             1 => nbytes.max(1),
@@ -44,13 +44,13 @@ pub(super) struct SliceWriter<'w, 's> {
 }
 
 impl<'w, 's> SliceWriter<'w, 's> {
-    pub(crate) fn new(slice: &'w SharedSlice<'s>) -> Self {
+    pub(super) fn new(slice: &'w SharedSlice<'s>) -> Self {
         Self { slice, locked: None }
     }
 
     /// The bytes from an offset to the end of its region, at least one byte; `None` if the slice ends at or before the
     /// offset.
-    pub(crate) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
+    pub(super) fn at(&mut self, offset: usize) -> Option<&mut [u8]> {
         let number = offset / self.slice.region_len;
         if self.locked.as_ref().is_none_or(|&(locked, _)| locked != number) {
             // Unlock the previous region first, so no thread holds a lock while it waits for another one.
@@ -65,7 +65,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
     }
 
     /// Copies data into the slice from an offset on; `None` if the slice is too short for all of the data.
-    pub(crate) fn copy(&mut self, mut offset: usize, mut data: &[u8]) -> Option<()> {
+    pub(super) fn copy(&mut self, mut offset: usize, mut data: &[u8]) -> Option<()> {
         while !data.is_empty() {
             let region = self.at(offset)?;
             let (now, rest) = data.split_at(data.len().min(region.len()));
@@ -77,7 +77,7 @@ impl<'w, 's> SliceWriter<'w, 's> {
     }
 
     /// Fills a byte range with a value that is repeated. The range begins with byte `phase` of the value.
-    pub(crate) fn fill(&mut self, mut range: Range<usize>, value: &[u8], mut phase: usize) -> Option<()> {
+    pub(super) fn fill(&mut self, mut range: Range<usize>, value: &[u8], mut phase: usize) -> Option<()> {
         if phase >= value.len() {
             return None;
         }

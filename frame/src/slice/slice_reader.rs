@@ -8,7 +8,7 @@ use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::queue::MAX_THREADS;
-use crate::read::chunks::ChunkBytes;
+use crate::read::chunk_file_bytes::ChunkBytes;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::slice::array::Array;
 use crate::slice::selection::Selection;
@@ -119,8 +119,8 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the subscripts do not fit the shape, or a step is not
     ///   positive.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if a chunk has a codec or filter of a plugin.
-    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block claims more
-    ///   bytes than the [expansion limit](crate::expansion_limit()) and more than the slice.
+    /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block has more
+    ///   bytes than the slice and also exceeds the [expansion limit](crate::expansion_limit()).
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
     ///   bytes than the frame, or if two of them are in the same chunk file. Chunks of a contiguous frame that share bytes

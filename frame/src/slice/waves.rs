@@ -32,9 +32,8 @@ use crate::source::ReadAt;
 // A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
 pub(super) const FIRST_READ: u64 = 1 << 14;
 
-/// A planned read of `n` blocks counts as at least `READ_WEIGHT + n * BLOCK_WEIGHT` bytes for the limit of a wave, even
-/// if it reads fewer bytes. This minimum is the memory that the plan of the read takes. Without the minimum, a small
-/// file could make us plan millions of reads and blocks in one wave.
+/// The memory that the plan of a read takes: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` for each block. A shorter read counts
+/// as this many bytes of the wave. Otherwise, a small file could make us plan millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -46,8 +45,8 @@ pub(super) struct WaveLimits {
     /// The longest gap between two ranges that are read as one. This number of needless bytes costs as much as a
     /// request.
     pub(super) gap: u64,
-    /// The maximum number of needless bytes to read if this saves a wave: reading them takes as long as a wave. If it
-    /// is 0, no chunk is read whole before its header is known.
+    /// A wave costs as much as this number of needless bytes. A slice reads up to this many to save a wave. If it is 0,
+    /// no chunk is read whole before its header is known.
     pub(super) spare: u64,
 }
 
@@ -329,7 +328,7 @@ impl Waves {
             return Ok(());
         }
         // Here, `bytes` has the whole chunk, so no further read is needed.
-        for list in self.groups(chunk, &header, &start.bytes)? {
+        for list in self.block_groups_of(chunk, &header, &start.bytes)? {
             pass_blocks(chunk, header, list, window.clone(), receive)?;
         }
         Ok(())
@@ -354,7 +353,7 @@ impl Waves {
         }
     }
 
-    fn groups(
+    fn block_groups_of(
         &self,
         chunk: StoredChunk,
         header: &ChunkHeader,
@@ -373,7 +372,8 @@ impl Waves {
             // blocks comes sooner, and the threads have blocks to decompress.
             let left = self.limits.wave.saturating_sub(weight);
             self.begin_chunks(if self.limits.spare > 0 { left } else { left / 4 }, receive)?;
-            // The start of a chunk may have been read for an earlier slice. Then its blocks are in this wave.
+            // The start of a chunk may have been read for an earlier slice. Then its blocks are in this wave. `begin_chunks`
+            // has counted all bytes of such a chunk for its own limit, so the wave stays within its limit.
             self.plan_open_chunks(&mut weight)?;
         }
         Ok(())
@@ -392,7 +392,7 @@ impl Waves {
                     self.plan(Purpose::Start(chunk, Some(header)), &chunk.entry, 0..length);
                     continue;
                 }
-                NextRead::Blocks(start) => self.groups(chunk, &header, &start)?.into(),
+                NextRead::Blocks(start) => self.block_groups_of(chunk, &header, &start)?.into(),
                 NextRead::Groups(groups) => groups,
             };
             while let Some(list) = groups.pop_front() {
@@ -530,8 +530,7 @@ impl Waves {
     /// The number of bytes of the first read of a chunk in the frame.
     fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>, reads_whole: bool) -> u64 {
         match self.stored_len(entry, place, chunk) {
-            // Read at least `FIRST_READ` bytes. The reason is that `stored` is at most the distance to the next chunk,
-            // and in a damaged file the next chunk can begin inside this chunk. Then `stored` is too small.
+            // In a damaged file, the next chunk can begin inside this one. `stored` is then too small.
             Some((stored, needless))
                 if stored <= self.limits.wave && (reads_whole || needless <= self.limits.gap) =>
             {

@@ -280,6 +280,27 @@ fn salvage_verifies_no_compressed_chunk_file_that_ends_in_a_page_of_zeros() {
     }
 }
 
+/// Each block of zeros is stored as the length 0, so the zeros at the end of a padded array are many zeros in the file.
+#[test]
+fn salvage_verifies_undamaged_chunks_that_end_in_blocks_of_zeros() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rng = Rng::with_seed(8);
+    let mut nends = 0;
+    for length in (20_000..30_000).step_by(100) {
+        let mut items = words(&mut rng, length);
+        items.resize(400_000, 0);
+        let file = array(&items, 400_000, 4_096, Codec::LZ4, 5);
+        let end = crate::index_start(&file);
+        nends += u32::from(file[(end - 1) / PAGE * PAGE..end].iter().all(|&byte| byte == 0));
+        let report = salvaged(&file).unwrap();
+        assert!(!report.found_damage(), "{length}: {report:?}");
+    }
+    assert!(nends > 0);
+    let chunk =
+        chunk_file(folder.path(), &[words(&mut rng, 20_000), vec![0; 4_000_000]].concat(), 4_096, Codec::LZ4);
+    assert_eq!(checked_and_salvaged(&chunk), (Vec::new(), [0, 0]));
+}
+
 /// Writes a sparse frame with two chunks of the same items, and returns the path of the second chunk's file.
 fn chunk_file(folder: &Path, items: &[u8], block: i32, codec: Codec) -> PathBuf {
     let path = folder.join(format!("{codec}.b2nd"));

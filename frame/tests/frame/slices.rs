@@ -448,14 +448,13 @@ impl ReadAt for WithGap {
         if offset < header_len {
             return self.header.read_at(buffer, offset);
         }
-        match offset.checked_sub(header_len + self.gap) {
-            Some(at) => self.rest.read_at(buffer, at),
-            None => {
-                let length = buffer.len().min(usize::try_from(header_len + self.gap - offset).unwrap());
-                buffer[..length].fill(0);
-                Ok(length)
-            }
+        let index_start = header_len + self.gap;
+        if offset >= index_start {
+            return self.rest.read_at(buffer, offset - index_start);
         }
+        let length = buffer.len().min(usize::try_from(index_start - offset).unwrap());
+        buffer[..length].fill(0);
+        Ok(length)
     }
 
     fn size(&self) -> io::Result<u64> {
