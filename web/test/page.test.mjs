@@ -413,6 +413,22 @@ test("the page says what a server lacks", () =>
         }
     }));
 
+test("after a failure of drawing, the next plane is drawn", () =>
+    withPage(async (page) => {
+        await page.evaluate(() => {
+            const { prototype } = HTMLCanvasElement;
+            const { getContext } = prototype;
+            prototype.getContext = () => null;
+            globalThis.repair = () => (prototype.getContext = getContext);
+        });
+        await choose(page, "geometry/d3_f4_awkward.b2nd");
+        assert.match(await alert(page), /No picture/);
+        await page.evaluate(() => globalThis.repair());
+        await page.getByRole("slider").first().press("ArrowUp");
+        assert.ok((await colours(page, 20, "repaired")) >= 20);
+        assert.equal(await page.getByRole("alert").count(), 0);
+    }));
+
 test("without WebGL, the page says so and shows the table", async () => {
     const other = await launch("--disable-gpu", "--disable-3d-apis");
     try {
