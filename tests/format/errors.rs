@@ -536,8 +536,9 @@ fn error_has_a_kind_and_a_place() {
         (Some(Entry::Chunkshape), Some(1), Some(28))
     );
     assert!(error.source().is_none());
-    let debug = format!("{error:?}");
-    assert!(debug.contains("kind: Marker") && debug.contains("byte 28: expected int32"), "{debug}");
+    assert_eq!(format!("{error:?}"), error.to_string());
+    let fields = format!("{error:#?}");
+    assert!(fields.contains("kind: Marker") && fields.contains("byte 28: expected int32"), "{fields}");
 
     let error = to_vec(&(0, 1, [u64::MAX], [1], [1])).unwrap_err();
     assert_eq!((error.entry(), error.dimension(), error.offset()), (Some(Entry::Shape), Some(0), None));
