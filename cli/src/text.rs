@@ -160,7 +160,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 /// similar.
 pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let likeness = |name: &str| strsim::jaro(text, name);
-    let nearest = names.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let others = names.into_iter().filter(|&name| name != text);
+    let nearest = others.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let nearest = nearest.filter(|name| likeness(name) > 0.8);
     nearest.map_or(String::new(), |name| format!("did you mean '{}'? ", clean(name)))
 }

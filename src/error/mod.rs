@@ -1,6 +1,7 @@
 //! The error of reading or writing a metalayer. It names the wrong entry and, when reading, the offset of the wrong byte.
 
 use core::fmt;
+use core::iter::successors;
 
 #[cfg(feature = "alloc")]
 use alloc::boxed::Box;
@@ -256,11 +257,14 @@ impl fmt::Display for Message<'_> {
     }
 }
 
-/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
+/// The message with those of its sources, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the
+/// fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
-            return fmt::Display::fmt(self, f);
+            write!(f, "{self}")?;
+            let mut sources = successors(core::error::Error::source(self), |error| error.source());
+            return sources.try_for_each(|source| write!(f, ": {source}"));
         }
         f.debug_struct("Error")
             .field("kind", &self.kind())

@@ -564,6 +564,7 @@ fn from_reader_and_to_writer_return_the_error_of_the_reader_or_writer() {
     let error = b2nd_serde::from_reader::<_, Meta>(Failing).unwrap_err();
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the reader failed"));
     assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("the disk is on fire"));
+    assert_eq!(format!("{error:?}"), "the reader failed: the disk is on fire");
     assert_eq!(io::Error::from(error).kind(), io::ErrorKind::Other);
     let error = b2nd_serde::to_writer(Failing, &seven()).unwrap_err();
     assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Io, "the writer failed"));

@@ -2,9 +2,7 @@
 
 use core::ops::Range;
 
-#[cfg(feature = "decompress")]
-use b2nd_chunk::internals::INT32;
-use b2nd_chunk::internals::{PAGE_LEN, block_starts, zero_run};
+use b2nd_chunk::internals::{INT32, PAGE_LEN, block_starts, stream_len, zero_run};
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 #[cfg(feature = "decompress")]
 use b2nd_chunk::{Chunk, Decompressor};
@@ -108,28 +106,46 @@ fn check_layout(
     if !header.blocksize().is_multiple_of(header.typesize().into()) {
         return Ok(());
     }
-    let mut gaps = gaps(ranges().map(|(range, _)| range), header.blocks_start(chunk)..chunk.len());
-    gaps.try_for_each(|gap| check_gap(chunk, gap, may_be_cut, at))
+    let gaps = gaps(ranges().map(|(range, _)| range), header.blocks_start(chunk)..chunk.len());
+    check_gaps(chunk, gaps, may_be_cut, at)
 }
 
 /// Refuses bytes that belong to no block, if a page of zeros is there. A length of 0 stands for a stream of zeros. So
 /// if the page contained the length of a stream, the bytes of this stream now belong to no block.
-fn check_gap(chunk: &[u8], gap: Range<usize>, may_be_cut: bool, at: u64) -> Result<(), NotDecompressed> {
-    // A page of zeros in this range has at least one byte of the gap.
-    let start = (gap.start + 1).saturating_sub(PAGE_LEN);
-    let around = chunk.get(start..chunk.len().min(gap.end + PAGE_LEN - 1)).unwrap_or_default();
-    let is_cut = may_be_cut && gap.end == chunk.len() && chunk.get(gap.clone()).is_some_and(is_lost_end);
-    let (page, count) = match zero_run(around, PAGE_LEN) {
-        Some(page) => (start + page, PAGE_LEN),
-        None if is_cut => (gap.start, gap.len()),
-        None => return Ok(()),
-    };
-    let page = at.saturating_add(page as u64);
-    Err(NotDecompressed::Damaged(format!(
-        "has {count} zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
-        gap.start,
-        gap.end - 1
-    )))
+// A hostile chunk can have a gap after each block, so the zeros around a gap are not searched again for the next gap.
+fn check_gaps(
+    chunk: &[u8],
+    gaps: impl Iterator<Item = Range<usize>>,
+    may_be_cut: bool,
+    at: u64,
+) -> Result<(), NotDecompressed> {
+    let mut zeros = 0..0;
+    for gap in gaps {
+        while zeros.end <= gap.start {
+            zeros = next_page(chunk, zeros.end);
+        }
+        let is_cut = || gap.end == chunk.len() && chunk.get(gap.clone()).is_some_and(is_lost_end);
+        let (page, count) = match zeros.start < gap.end {
+            true => (zeros.start, PAGE_LEN),
+            false if may_be_cut && is_cut() => (gap.start, gap.len()),
+            false => continue,
+        };
+        let page = at.saturating_add(page as u64);
+        return Err(NotDecompressed::Damaged(format!(
+            "has {count} zeros at byte {page} of the file, and its bytes {} to {} belong to no block: a page was lost",
+            gap.start,
+            gap.end - 1
+        )));
+    }
+    Ok(())
+}
+
+/// The next zeros in a row that are at least a page. After the last ones, the result begins at the end of the chunk.
+fn next_page(chunk: &[u8], from: usize) -> Range<usize> {
+    let rest = chunk.get(from..).unwrap_or_default();
+    let Some(page) = zero_run(rest, PAGE_LEN) else { return chunk.len()..usize::MAX };
+    let length = rest.iter().skip(page).take_while(|&&byte| byte == 0).count();
+    from + page..from + page + length
 }
 
 /// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
@@ -146,14 +162,27 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     let page = chunk.len() - tail.len();
-    // Whole blocks of zeros are stored as zeros too. Only a block that begins before the page can be cut by it: if the
-    // page contained the start of a block, the bytes of this block would now be a gap.
-    let is_cut = |block: BlockSpan| {
+    // Whole streams of zeros are stored as zeros too. Only a stream that begins before the page can be cut by it: if the
+    // page contained the length of a stream, the bytes of this stream would now be a gap.
+    let is_cut = |stream: Range<usize>| {
         let [start, end] =
-            [block.start..page, page..block.end].map(|range| chunk.get(range).unwrap_or_default());
+            [stream.start..page, page..stream.end].map(|range| chunk.get(range).unwrap_or_default());
         !are_zeros(start) && is_lost_end(end)
     };
-    are_zeros(tail) && each_block(header, chunk).any(is_cut)
+    are_zeros(tail) && each_block(header, chunk).any(|block| each_stream(header, chunk, &block).any(is_cut))
+}
+
+/// The byte ranges of the streams of a block, each with its length before it.
+fn each_stream(header: &ChunkHeader, chunk: &[u8], block: &BlockSpan) -> impl Iterator<Item = Range<usize>> {
+    let (mut start, end, nstreams) = (block.start, block.end, header.nstreams(block.length));
+    (1..=nstreams).map(move |number| {
+        let length =
+            chunk.get(start..).and_then(<[u8]>::first_chunk).map(|&length| i32::from_le_bytes(length));
+        let after = start.saturating_add(INT32 + length.map_or(0, stream_len));
+        let stream = start..if number == nstreams { end } else { after };
+        start = after;
+        stream
+    })
 }
 
 /// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some
@@ -233,6 +262,8 @@ fn blocks(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
 
 #[cfg(all(test, feature = "decompress"))]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::chunk::expansion::check_support;
 
@@ -249,5 +280,30 @@ mod tests {
             Some(check(&header, &chunk, b"next", 0).is_ok())
         };
         assert_eq!([3, 4].map(&mut check), [Some(true), Some(false)]);
+    }
+
+    #[test]
+    fn the_time_for_gaps_does_not_depend_on_the_zeros_around_them() {
+        const COUNT: usize = 20_000;
+        // Blocks of zeros, with a byte after each. `period` is the number of zeros in a row.
+        let time = |period: usize| {
+            let blocks = 32 + 4 * COUNT;
+            let offset = |block| u32::try_from(blocks + 5 * block).unwrap();
+            let table: Vec<u8> = (0..COUNT).flat_map(|block| offset(block).to_le_bytes()).collect();
+            let gap = |block| u8::from(block % (period / 5 + 1) == 0);
+            let blocks: Vec<u8> = (0..COUNT).flat_map(|block| [0, 0, 0, 0, gap(block)]).collect();
+            let [nbytes, cbytes] = [u32::try_from(32 * COUNT).unwrap(), offset(COUNT)].map(u32::to_le_bytes);
+            let sizes = [nbytes, 32_u32.to_le_bytes(), cbytes].concat();
+            let chunk = [b"\x05\x01\x35\x01", &sizes[..], &[0; 16], &table, &blocks].concat();
+            let header = check_support(&ChunkHeader::parse(&chunk).unwrap()).ok().unwrap();
+            let once = || {
+                let start = Instant::now();
+                assert!(check(&header, &chunk, b"next", 0).is_ok());
+                start.elapsed()
+            };
+            (0..3).map(|_| once()).min().unwrap()
+        };
+        let (short, long) = (time(1), time(4_000));
+        assert!(long < 10 * short, "{short:?} {long:?}");
     }
 }

@@ -628,6 +628,6 @@ fn without(axis: usize, shape: impl Iterator<Item = u64>) -> Vec<u64> {
 fn no_axis(axis: usize, shape: &[i64]) -> Error {
     let ndim = shape.len();
     Error::invalid_input(format_args!(
-        "axis is {axis}, but must be less than {ndim}, the number of dimensions of shape {shape:?}"
+        "axis is {axis}, but must be less than {ndim}, as the array to append to has shape {shape:?}"
     ))
 }

@@ -19,6 +19,7 @@ use crate::finding::first_error;
 use crate::header::frame::Frame;
 use crate::index::index_writer::NewIndex;
 use crate::progress::Progress;
+use crate::read::chunks::Chunks;
 use crate::read::frame_state::FrameState;
 use crate::read::lock::{FileLock, share_sidecar};
 use crate::read::open::{file_with_header, open_chunk_file, open_frame, read_frame_at};
@@ -180,7 +181,7 @@ impl<'p> Job<'p> {
         destination: Destination,
         progress: &mut Progress<'_>,
     ) -> Result<Frame, Error> {
-        let mut state = FrameState::of(&frame)?;
+        let mut state = FrameState::of(&frame).map_err(|error| frame.or_changing(error, None))?;
         let (rewritten, after) = self.read(&frame)?;
         let new = destination.begin(self.old.is_none())?;
         progress.advance(0)?;
@@ -272,7 +273,7 @@ fn copy_chunks<R: ReadAt>(
 fn owned_files<R: ReadAt>(frame: &Frame<R>, listed: &[u64]) -> Result<Vec<bool>, Error> {
     let mut is_owned = vec![false; listed.len()];
     let mut mark = || -> Result<(), Error> {
-        let mut chunks = frame.open_chunks()?;
+        let mut chunks = Chunks::open_or_changing(frame)?;
         while let Some(entry) = chunks.next().transpose()? {
             if let ChunkPlace::File(number) = entry.place
                 && let Some(is_owned) = listed.binary_search(&number).ok().and_then(|at| is_owned.get_mut(at))
@@ -327,7 +328,7 @@ fn move_chunks<R: ReadAt>(
     progress: &mut Progress<'_>,
 ) -> Result<NewFrame, Error> {
     let mut output = Output::begin(new, header.len() as u64)?;
-    let mut chunks = frame.open_chunks()?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     while let Some(entry) = chunks.next().transpose()? {
         let Some(chunk) = chunks.header(&entry)? else {
             if chunks.is_repeated() {
@@ -455,6 +456,44 @@ mod tests {
                 Ok(_) => {}
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "read {number}: {error}"),
             }
+        }
+    }
+
+    #[test]
+    fn apply_beside_a_change_of_a_sparse_frame_in_its_place_is_changing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, to) = (folder.path().join("a.b2nd"), folder.path().join("new"));
+        fs::create_dir(&path).unwrap();
+        let index = path.join(SPARSE_INDEX);
+        for is_sparse in [true, false] {
+            let changes = FrameChanges { is_sparse: Some(is_sparse), ..FrameChanges::default() };
+            for number in 0.. {
+                for entry in fs::read_dir("tests/data/sparse.b2nd").unwrap() {
+                    let entry = entry.unwrap();
+                    fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+                }
+                let (job, destination) =
+                    Job::new(&mut Origin::<File>::Path(path.clone()), &to, &changes).unwrap();
+                let lock = job.lock(Duration::ZERO).unwrap();
+                let frame = open_frame(&path).unwrap();
+                let (header_len, is_changed) = (frame.header().header_len as u64, Cell::new(false));
+                // C-Blosc2 truncates the file before it writes the new index.
+                let change = || {
+                    File::options().write(true).open(&index).unwrap().set_len(header_len).unwrap();
+                    is_changed.set(true);
+                };
+                let beside = |file| Beside { file, before: Cell::new(number), commit: &change };
+                let frame = frame.map_reader(beside);
+                match job.apply(frame, lock, destination, &mut Progress::default()) {
+                    Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "read {number}: {error}"),
+                    Ok(_) => {
+                        assert!(!is_changed.get(), "read {number}");
+                        break;
+                    }
+                }
+                assert!(!to.exists());
+            }
+            fs::rename(&to, folder.path().join(format!("sparse {is_sparse}"))).unwrap();
         }
     }
 }

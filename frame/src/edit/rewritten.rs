@@ -24,7 +24,8 @@ use crate::header::header_builder::{HeaderBuilder, VERSION};
 use crate::header::section::{ARRAY_NAME, Section, SectionRules};
 use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
-use crate::read::chunks::unowned_bytes;
+use crate::read::chunks::{Chunks, unowned_bytes};
+use crate::read::trailer::trailer_or_changing;
 use crate::source::ReadAt;
 use crate::trailer::derived_layers::outdated;
 use crate::trailer::frame_trailer::Trailer;
@@ -68,7 +69,7 @@ impl Rewritten {
         let mut header = HeaderBuilder::new();
         header.copy(frame.header(), frame.header_bytes());
         header.set(HeaderField::Typesize, &typesize.to_be_bytes());
-        let old_trailer = frame.read_trailer()?;
+        let old_trailer = trailer_or_changing(frame)?;
         let mut trailer =
             if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
         let was_sparse = frame.header().is_sparse();
@@ -167,7 +168,7 @@ fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32,
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
     let rules = ChunkRules { may_be_short: is_sparse, ..ChunkRules::new(frame.header(), frame.is_array()) };
-    let mut chunks = frame.open_chunks()?;
+    let mut chunks = Chunks::open_or_changing(frame)?;
     let mut index = NewIndex::new(chunks.len())?;
     let (mut cbytes, mut files) = (0_u64, 0);
     while let Some(entry) = chunks.next().transpose()? {
@@ -179,7 +180,8 @@ fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64)
             }
             ChunkPlace::Special(special) => EntryValue::Special(special),
             _ => {
-                let header = chunks.valid_header(&entry, &rules)?;
+                let header = chunks.valid_header(&entry, &rules);
+                let header = chunks.or_changing(header)?;
                 // The place is a file number in a sparse frame, and an offset in a contiguous frame.
                 let place = if is_sparse { files } else { cbytes };
                 files += 1;

@@ -559,7 +559,9 @@ fn place<R: ReadAt>(
         )));
     }
     let end = parts.header_len.saturating_add(header.values.length(HeaderField::Cbytes));
-    let is_certain = is_only || order.is_complete(nchunks, Some(end).filter(|_| !header.values.is_lost));
+    // The only chunk of a file can be an old one, if the file ends within the chunk that has replaced it.
+    let is_certain = is_only && header.is_sparse
+        || order.is_complete(nchunks, Some(end).filter(|_| !header.values.is_lost));
     parts.place_doubt = (!is_certain).then(|| ASSUMED_PLACE.into());
     Ok((parts, Some(order.numbered(nchunks, end))))
 }

@@ -92,8 +92,8 @@ impl Output<NewFrame> {
     }
 
     /// Starts a new index file of a sparse frame. `len` is the total stored size of the old chunks that the frame
-    /// keeps. `taken` has the numbers of the files of the old chunks. No existing file is replaced, because it may be a
-    /// file that another program is writing. `of_old` has the attributes of the old header file.
+    /// keeps. `taken` has the numbers of the files of the old chunks, which are not replaced. Of the other files, only
+    /// [`move_down`] replaces some. `of_old` has the attributes of the old header file.
     pub(crate) fn sparse(
         new: NewFrame,
         directory: PathBuf,

@@ -671,7 +671,7 @@ mod from_ndarray {
         }
         assert_eq!(
             says(2, &[3, 3]),
-            "axis is 2, but must be less than 2, the number of dimensions of shape [3, 4]"
+            "axis is 2, but must be less than 2, as the array to append to has shape [3, 4]"
         );
     }
 }

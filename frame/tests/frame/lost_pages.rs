@@ -387,3 +387,24 @@ fn check_does_not_warn_of_a_chunk_file_that_ends_with_uncompressed_zeros() {
         assert_eq!(checked_and_salvaged(&chunk).0, [], "{codec}");
     }
 }
+
+/// Each stream of zeros is stored as the length 0, so a block of items with many bytes can end with many zeros.
+#[test]
+fn salvage_verifies_undamaged_chunks_that_end_in_streams_of_zeros() {
+    let shapes = Shapes { shape: &[4_000], chunkshape: &[4_000], blockshape: &[4_000] };
+    let items = (0..4_000_u32).flat_map(|item| [f64::from(item), 0.0].map(f64::to_le_bytes));
+    let items: Vec<u8> = items.flatten().collect();
+    let file = |padding: usize| {
+        let builder = FrameBuilder::new(Meta::new(shapes, "<c16").unwrap()).codec(Codec::LZ4);
+        let builder = builder.metalayer("padding", &vec![1; padding]);
+        let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap();
+        writer.write(slice::from_ref(&(0..4_000)), &items).unwrap();
+        writer.finish().unwrap().into_inner()
+    };
+    let end = crate::index_start(&file(100));
+    let file = file(100 + (PAGE + 32 - end % PAGE) % PAGE);
+    let end = crate::index_start(&file);
+    assert_eq!((end % PAGE, &file[end - 32..end]), (32, &[0; 32][..]));
+    let report = salvaged(&file).unwrap();
+    assert!(!report.found_damage(), "{:?}", report.unverified);
+}

@@ -1875,3 +1875,31 @@ fn the_record_of_a_killed_commit_hides_no_chunk_if_the_order_is_assumed() {
     of(killed).assume_order().apply(&to).unwrap();
     assert!(chunk_data(&fs::read(to).unwrap()) == chunk_data(&old));
 }
+
+/// The only chunk was replaced, and the file ends within the new one. The old chunk is whole, but not current.
+#[test]
+#[cfg(feature = "compress")]
+fn the_old_chunk_of_a_cut_array_of_one_chunk_is_unverified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let meta = Meta::new(Shapes { shape: &[1000], chunkshape: &[1000], blockshape: &[100] }, "<u2").unwrap();
+    let items = |by: u16| (0..1000_u16).flat_map(|item| (item / by).to_le_bytes()).collect::<Vec<u8>>();
+    let all = std::slice::from_ref(&(0..1000));
+    let mut writer = FrameBuilder::new(meta).create(&path).unwrap().into_array_writer().unwrap();
+    writer.write(all, &items(7)).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let old = fs::read(&path).unwrap();
+    // Without the index, the only chunk is certain.
+    let report = of(old[..index_start(&old)].to_vec()).preview().unwrap();
+    assert_eq!((report.lost_count(), report.unverified_count()), (0, 0), "{:?}", report.unverified);
+    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+    update.write(all, &items(5)).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    let mut file = fs::read(path).unwrap();
+    file.truncate(starts(&file)[0] + 50);
+    file[index_start(&old)..old.len()].fill(0x55);
+    let (new, report) = saved(&file, folder.path()).unwrap();
+    assert_eq!(chunk_data(&new), [items(7)]);
+    assert_eq!(report.unverified_count(), 1, "{:?} {:?}", report.restored, report.unverified);
+}

@@ -373,7 +373,7 @@ fn what_cannot_be_changed_says_why_and_stays() {
     };
     says(
         &mut |update| update.append(1, &[]),
-        "axis is 1, but must be less than 1, the number of dimensions of shape [20]",
+        "axis is 1, but must be less than 1, as the array to append to has shape [20]",
     );
     says(
         &mut |update| update.append(0, &[1]),
