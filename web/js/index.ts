@@ -80,8 +80,17 @@ class Fetcher {
                 if (fetched.reduce((sum, [, bytes]) => sum + bytes.length, 0) <= KEPT) this.kept = fetched;
                 return outcome.done;
             }
-            const read = async ([start, end]: [number, number]) => {
-                fetched.push([start, await this.requests.take(() => this.source.read(start, end, signal), signal)]);
+            // After a failure, the requests that still wait are not sent.
+            let failure: { error: unknown } | undefined;
+            const request = async ([start, end]: [number, number]) => {
+                if (failure) throw failure.error;
+                return this.source.read(start, end, signal).catch((error: unknown) => {
+                    failure ??= { error };
+                    throw error;
+                });
+            };
+            const read = async (range: [number, number]) => {
+                fetched.push([range[0], await this.requests.take(() => request(range), signal)]);
             };
             await Promise.all(merged(outcome.ranges).map(read));
         }

@@ -89,7 +89,9 @@ function text(codes: Uint8Array | Uint32Array): string {
     // Not `replace(/\0+$/, "")`, which takes quadratic time.
     let end = codes.length;
     while (end > 0 && codes[end - 1] === 0) end--;
-    return Array.from(codes.subarray(0, end), (code) => String.fromCodePoint(code)).join("");
+    let result = "";
+    for (let at = 0; at < end; at++) result += String.fromCodePoint(codes[at]!);
+    return result;
 }
 
 function list([length, ...rest]: number[], base: Layout, view: DataView, at: number): Value {

@@ -8,6 +8,7 @@ export class Turns {
     constructor(private free: number) {}
 
     async take<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        signal?.throwIfAborted();
         await this.turn(signal);
         try {
             return await task();

@@ -75,8 +75,10 @@ function costOf(array: B2ndArray, mapping: Mapping, ranges: { x: Range; y: Range
     mapping.forEach((axis, dimension) => {
         if (typeof axis === "number") return;
         const [start, stop] = axis ? ranges[axis] : [0, array.shape[dimension]!];
-        const length = Math.max(shape[dimension]!, 1);
-        const touched = Math.ceil(stop / length) - Math.floor(start / length);
+        const [chunk, block] = [array.chunks, shape].map((all) => Math.max(all![dimension]!, 1)) as [number, number];
+        // Each chunk begins with a block of its own.
+        const blockOf = (index: number) => Math.floor(index / chunk) * Math.ceil(chunk / block) + Math.floor((index % chunk) / block);
+        const touched = blockOf(stop - 1) - blockOf(start) + 1;
         blocks *= axis ? Math.min(counts[axis], touched) : touched;
     });
     return blocks * shape.reduce((bytes, items) => bytes * items, itemSize);

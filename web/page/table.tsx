@@ -5,6 +5,8 @@ import { Failure } from "./parts.js";
 import { everyItem, fieldsOf, readCells, wholeRange, type Mapping, type Range } from "./plane.js";
 
 const ROWS = 100;
+/** The most bytes of structs in a page of rows: each of their values becomes a JavaScript value. */
+const MOST_BYTES = 1 << 22;
 const COLUMNS = 20;
 
 export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }) {
@@ -14,8 +16,9 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
     const length = { x: wholeRange(array, mapping, "x")[1], y: wholeRange(array, mapping, "y")[1] };
     const rowCount = isList ? length.x : length.y;
     const columnCount = fields ? fields.length : isList ? 1 : length.x;
+    const rowsOfPage = fields ? Math.min(ROWS, Math.max(1, Math.floor(MOST_BYTES / Math.max(array.layout.size, 1)))) : ROWS;
     const [first, setFirst] = useState({ row: 0, column: 0 });
-    const rows: Range = [first.row, Math.min(first.row + ROWS, rowCount)];
+    const rows: Range = [first.row, Math.min(first.row + rowsOfPage, rowCount)];
     const columns: Range = [first.column, Math.min(first.column + COLUMNS, columnCount)];
     const [shown, setShown] = useState<{ cells: string[][]; rows: Range; columns: Range } | null>(null);
     const [error, setError] = useState<unknown>(null);
@@ -34,7 +37,7 @@ export function Table({ array, mapping }: { array: B2ndArray; mapping: Mapping }
     if (!shown && !error) return <p>Reading …</p>;
     return (
         <>
-            <Pager name="Rows" length={rowCount} size={ROWS} first={first.row} set={(row) => setFirst({ ...first, row })} />
+            <Pager name="Rows" length={rowCount} size={rowsOfPage} first={first.row} set={(row) => setFirst({ ...first, row })} />
             <Pager name="Columns" length={columnCount} size={COLUMNS} first={first.column} set={(column) => setFirst({ ...first, column })} />
             {error ? <Failure error={error} name="This part cannot be shown" again={() => setAttempt(attempt + 1)} /> : null}
             {shown && !error && <div className="scroll">

@@ -106,6 +106,8 @@ impl KnownFile {
             let message = format!("the store has no member with the key {key}");
             return Err(failure("invalid-input", None, &message));
         }
+        // An array can be sliced any number of times.
+        let frames = frames.without_total_limit();
         let frame = Frame::read_at(Box::new(frames) as Reader, 0).map_err(|error| thrown(&error))?;
         KnownArray::new(frame)
     }

@@ -324,6 +324,13 @@ test("the table shows 20 fields of a struct at a time", () =>
         if (pictures) await page.screenshot({ path: `${pictures}/fields.png` });
     }));
 
+test("the table shows fewer rows of long structs", () =>
+    withPage(async (page) => {
+        await choose(page, "images.b2nd", here);
+        assert.equal((await table(page)).length, 4);
+        await page.getByText("to 3 of 1000").waitFor();
+    }));
+
 test("what would decompress more than 4 GiB is refused", () =>
     withPage(async (page) => {
         await choose(page, "large_blocks.b2nd", here);
@@ -331,6 +338,13 @@ test("what would decompress more than 4 GiB is refused", () =>
             await page.getByRole("tab", { name: view }).click();
             assert.match(await alert(page), /the blocks of this part have [\d.]+ GiB, but at most 4.00 GiB .*too-large/s, view);
         }
+    }));
+
+test("the cost counts two blocks for a chunk that is a bit longer than a block", () =>
+    withPage(async (page) => {
+        await choose(page, "uneven_blocks.b2nd", here);
+        // 16 x 16 blocks of 8 MB.
+        await page.getByRole("button", { name: "Finer: decompress 1.91 GiB" }).waitFor();
     }));
 
 test("damage of the attributes leaves the array", () =>

@@ -17,16 +17,20 @@ let requests = [];
 let server, base;
 /** What the server waits for before it answers a request for this range. */
 let hold = async (range) => {};
+/** Whether the server answers with an error. */
+let refuses = false;
 
 /** The size of the header of a chunk, and of a chunk of `long.b2nd` with it. */
 const [HEADER, CHUNK] = [32, 32 + (1 << 22)];
-/** The offset of the first chunk in `long.b2nd`. */
+/** The offset of the first chunk in `long.b2nd` and `wide.b2nd`. */
 const START = 165;
+/** The size of a chunk in these files. */
+const STORED = { "/long.b2nd": CHUNK, "/wide.b2nd": HEADER + (1 << 20) };
 
-/** The file `long.b2nd` with its chunks: 120 rows of 4 MiB. It needs the memory of one chunk. */
-async function long() {
-    const parts = new Blob([await readFile(new URL("./data/long.b2nd", import.meta.url))]);
-    const chunk = new Blob([parts.slice(START, START + HEADER), new Uint8Array(CHUNK - HEADER).fill(7)]);
+/** The file `long.b2nd` or `wide.b2nd` with its chunks: 120 rows of 4 or 1 MiB. It needs the memory of one chunk. */
+async function stored(name, size = CHUNK) {
+    const parts = new Blob([await readFile(new URL(`./data/${name}`, import.meta.url))]);
+    const chunk = new Blob([parts.slice(START, START + HEADER), new Uint8Array(size - HEADER).fill(7)]);
     return new Blob([parts.slice(0, START), ...Array(120).fill(chunk), parts.slice(START + HEADER)]);
 }
 
@@ -35,7 +39,7 @@ before(async () => {
         const { pathname, searchParams } = new URL(request.url, "http://server");
         const is = (what) => searchParams.has(what);
         requests.push(request.headers.range);
-        const file = await (pathname === "/long.b2nd" ? long() : blob(pathname.slice(1))).catch(() => undefined);
+        const file = await (STORED[pathname] ? stored(pathname.slice(1), STORED[pathname]) : blob(pathname.slice(1))).catch(() => undefined);
         if (!file) return response.writeHead(404).end();
         if (is("whole")) return response.writeHead(200).end(Buffer.from(await file.arrayBuffer()));
         if (request.method === "HEAD") {
@@ -45,6 +49,7 @@ before(async () => {
         }
         const [, first, last] = request.headers.range.match(/^bytes=(\d+)-(\d+)$/).map(Number);
         await hold([first, last + 1]);
+        if (refuses) return response.writeHead(500).end();
         const bytes = Buffer.from(await file.slice(first, last + 1).arrayBuffer());
         const end = first + bytes.length - 1;
         const shift = is("shifted") && first > 0 ? 1 : 0;
@@ -82,7 +87,7 @@ test("open reads an array by URL with one request, and a slice by ranges", async
 
 test("slice needs no more memory for a longer slice", async () => {
     const wasm = await init();
-    const array = await open(await long());
+    const array = await open(await stored("long.b2nd"));
     assert.deepEqual(await array.slice([null, 5]), new Uint8Array(120).fill(7));
     const size = wasm.memory.buffer.byteLength / 2 ** 20;
     assert.ok(size < 256, `WebAssembly has ${size} MiB`);
@@ -118,6 +123,31 @@ test("slices at the same time fetch each range once, with at most 16 requests", 
     assert.ok(most > 1 && most <= 16, `${most} requests`);
 });
 
+test("a slice that is aborted or fails sends no more requests", async () => {
+    const array = await open(`${base}/long.b2nd`);
+    await array.slice([0, 0]);
+    let answer;
+    const answered = new Promise((resolve) => (answer = resolve));
+    hold = () => answered;
+    // As many slices as are read at the same time.
+    const slices = Array.from({ length: 16 }, (_, row) => array.slice([row + 1, 0]));
+    const aborted = array.slice([20, 0], { signal: AbortSignal.abort("no time") }).catch((error) => error);
+    setTimeout(answer, 1000);
+    assert.equal(await Promise.race([aborted, answered]), "no time");
+    await Promise.all(slices);
+    hold = async () => {};
+
+    const wide = await open(`${base}/wide.b2nd`);
+    assert.deepEqual(await wide.slice([[0, 20], 0]), new Uint8Array(20).fill(7));
+    requests = [];
+    refuses = true;
+    await assert.rejects(wide.slice([null, 0]), { code: "io", message: / answered 500 / });
+    refuses = false;
+    // Its requests are sent after those that wait.
+    await wide.slice([30, 0]);
+    assert.ok(requests.length < 40, `${requests.length} requests`);
+});
+
 test("openStore lists the members of a store and opens them by key", async () => {
     for (const file of [await blob("tree.b2z"), `${base}/tree.b2z`]) {
         const store = await openStore(file);
@@ -131,6 +161,9 @@ test("openStore lists the members of a store and opens them by key", async () =>
     const embedded = await openStore(await blob("peers/store.b2e"));
     assert.ok(embedded.keys.length > 0);
     assert.deepEqual((await openStore(await openAsBlob(new URL("./data/order.b2e", import.meta.url)))).keys, ["/a", "/b", "/c"]);
+    // Each of these slices decompresses all chunks of the store.
+    const often = await (await openStore(await openAsBlob(new URL("./data/chunks.b2e", import.meta.url)))).array("/a");
+    for (let turn = 0; turn < 30; turn++) assert.deepEqual(await often.slice([[0, 3 << 20, 1 << 20]]), new Uint8Array([0, 149, 47]));
     const array = await embedded.array(embedded.keys[0]);
     assert.equal((await array.slice()).length, array.shape.reduce((count, items) => count * items, 1));
     await assert.rejects(openStore(await blob("int32_3x5.b2nd")), { code: "invalid-input", message: /not a store/ });

@@ -82,7 +82,9 @@ impl<R: ReadAt> EmbeddedFrames<R> {
     }
 
     /// Limits only each decompressed chunk, not their total, for an array that is read as often as its user wants.
-    pub(crate) fn without_total_limit(mut self) -> Self {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_total_limit(mut self) -> Self {
         self.data.get_mut().unwrap_or_else(PoisonError::into_inner).left = None;
         self
     }

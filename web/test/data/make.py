@@ -42,37 +42,45 @@ smooth = np.sin(np.arange(32 * 32) / 100).reshape(32, 32).astype("f4")
 lossy = {"codec": blosc2.Codec.ZFP_RATE, "codec_meta": 37, "filters": [blosc2.Filter.NOFILTER]}
 blosc2.asarray(smooth, urlpath=str(here / "zfp.b2nd"), mode="w", cparams=lossy)
 
-# 120 equal chunks of 4 MiB that are stored without compression. The file here has only the header of one of them; the
-# tests insert the chunks.
-CHUNKS, LENGTH = 120, 1 << 22
-long = here / "long.b2nd"
-array = blosc2.empty((CHUNKS, LENGTH), dtype="u1", chunks=(1, LENGTH), blocks=(1, LENGTH), urlpath=str(long), mode="w", cparams={"clevel": 0})
-array[0] = (np.arange(LENGTH) % 251).astype("u1")
-chunk = array.schunk.get_chunk(0)
-for number in range(1, CHUNKS):
-    array.schunk.update_chunk(number, chunk)
-frame = long.read_bytes()
-start = frame.index(chunk)
-long.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
+# 120 equal chunks of 4 MiB or 1 MiB that are stored without compression. The files here have only the header of one of
+# them; the tests insert the chunks.
+CHUNKS = 120
+for name, length, block in [("long.b2nd", 1 << 22, 1 << 22), ("wide.b2nd", 1 << 20, 1 << 12)]:
+    path = here / name
+    array = blosc2.empty((CHUNKS, length), dtype="u1", chunks=(1, length), blocks=(1, block), urlpath=str(path), mode="w", cparams={"clevel": 0})
+    array[0] = (np.arange(length) % 251).astype("u1")
+    chunk = array.schunk.get_chunk(0)
+    for number in range(1, CHUNKS):
+        array.schunk.update_chunk(number, chunk)
+    frame = path.read_bytes()
+    start = frame.index(chunk)
+    path.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
 
 # Items with values that are rare: booleans that are not 0 or 1, float128 in big-endian, and structs with a lot of empty
-# lists, with datetimes and -0.0, and with 30 fields, which have 1023 KiB.
+# lists, with datetimes and -0.0, with 30 fields, which have 1023 KiB, and
+# with a million values each.
 blosc2.asarray(np.array([2, 1, 0], "u1").view("?"), urlpath=str(here / "bool.b2nd"), mode="w")
 blosc2.asarray(np.arange(3).astype(">f16"), urlpath=str(here / "float128.b2nd"), mode="w")
 zeros("lists.b2nd", (3,), np.dtype([("x", "i4"), ("a", "i4", (200_000_000, 0))]))
 times = np.array([("2020-01-01", "12020-01-01", -0.0), ("1969-12-31T23:59:59", "-0005-01-01", 0.1)], [("s", "M8[s]"), ("d", "M8[D]"), ("v", "f4")])
 blosc2.asarray(times, urlpath=str(here / "times.b2nd"), mode="w")
 zeros("fields.b2nd", (8733,), [(f"f{number}", "i4") for number in range(30)])
+zeros("images.b2nd", (1000,), np.dtype([("id", "i4"), ("image", "u1", (1000, 1000))]))
 
-# A dimension beyond the numbers of JavaScript, and blocks of 256 MiB.
+# A dimension beyond the numbers of JavaScript, blocks of 256 MiB, and chunks that are a bit longer than their blocks.
 zeros("long_dimension.b2nd", (2**54, 0), "u1", chunks=(1000, 1), blocks=(10, 1))
 zeros("large_blocks.b2nd", (1000, 1 << 30), "u1", chunks=(1, 1 << 30), blocks=(1, 1 << 28))
+zeros("uneven_blocks.b2nd", (8008, 8008), "f8", chunks=(1001, 1001), blocks=(1000, 1000))
 
-# Stores: one with its keys not in alphabetical order, and one with an array below 5000 groups.
+# Stores: one with its keys not in alphabetical order, one whose array is in several of its chunks, and one with an array
+# below 5000 groups.
 (here / "order.b2e").unlink(missing_ok=True)
 store = blosc2.EmbedStore(urlpath=str(here / "order.b2e"), mode="w")
 for key in ["/b", "/a", "/c"]:
     store[key] = np.zeros(1, "u1")
+(here / "chunks.b2e").unlink(missing_ok=True)
+store = blosc2.EmbedStore(urlpath=str(here / "chunks.b2e"), mode="w", chunksize=1 << 20)
+store["/a"] = blosc2.asarray((np.arange(3 << 20) % 251).astype("u1"), chunks=(1 << 18,), blocks=(1 << 18,), cparams={"clevel": 0})
 shutil.copy(here / "../../../frame/tests/data/tree.b2z", here / "deep.b2z")
 with zipfile.ZipFile(here / "deep.b2z", "a") as deep:
     deep.write(here / "bool.b2nd", "/".join(["a"] * 5000) + "/x.b2nd")
