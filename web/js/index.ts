@@ -44,8 +44,11 @@ export type Subscript = null | number | readonly [start: number, stop: number, s
 /** Bytes of a file, and their offset. */
 type Fetched = [start: number, bytes: Uint8Array];
 
-/** The most bytes that are kept for later calls: opening a file reads its header more than once. */
+/** The most bytes of a file that are kept for later calls: opening a file reads its header more than once. */
 const KEPT = 1 << 18;
+
+/** The most bytes that a slice keeps for its later calls: in a store, many of them need the same chunk of the store. */
+const KEPT_BY_SLICE = 1 << 24;
 
 /** The most requests for one file at the same time, and the most of its slices. */
 const [REQUESTS, SLICES] = [16, 16];
@@ -70,14 +73,19 @@ class Fetcher {
     /**
      * Repeats a call until it lacks no more bytes, and fetches the missing bytes before each repetition. WebAssembly has
      * the bytes only during the call, so they use none of its memory later, and calls that overlap cannot drop them.
+     * The calls of a slice have a list `ofSlice` in common, which keeps the newest of the bytes.
      */
-    async ask<T>(call: () => T, signal?: AbortSignal): Promise<T> {
-        const fetched = [...this.kept];
+    async ask<T>(call: () => T, signal?: AbortSignal, ofSlice: Fetched[] = []): Promise<T> {
+        const { kept } = this;
+        // A part that the slice has fetched can be among those of the file, too.
+        const fetched = [...new Set([...kept, ...ofSlice])];
         for (;;) {
             signal?.throwIfAborted();
             const outcome = this.attempt(call, fetched);
             if ("done" in outcome) {
-                if (fetched.reduce((sum, [, bytes]) => sum + bytes.length, 0) <= KEPT) this.kept = fetched;
+                if (lengthOf(fetched) <= KEPT) this.kept = fetched;
+                ofSlice.splice(0, Infinity, ...fetched.slice(kept.length));
+                while (lengthOf(ofSlice) > KEPT_BY_SLICE) ofSlice.shift();
                 return outcome.done;
             }
             // After a failure, the requests that still wait are not sent.
@@ -98,23 +106,32 @@ class Fetcher {
 
     /** The result of a call that knows only these bytes, or the byte ranges that it lacks. */
     private attempt<T>(call: () => T, fetched: readonly Fetched[]): { done: T } | { ranges: [number, number][] } {
-        for (const [start, bytes] of fetched) this.file.insert(BigInt(start), bytes);
         try {
-            return { done: call() };
+            for (const [start, bytes] of fetched) this.file.insert(BigInt(start), bytes);
+            const done = call();
+            this.file.clear();
+            return { done };
         } catch (thrown) {
+            try {
+                this.file.clear();
+            } catch {
+                // After a failure of WebAssembly itself, all calls fail. The first error is the one to report.
+            }
             if (typeof thrown !== "string") throw thrown;
             const error = JSON.parse(thrown);
             if (error.ranges) return error;
             throw new B2ndError(error.code, error.message, error.offset);
-        } finally {
-            this.file.clear();
         }
     }
 }
 
+function lengthOf(fetched: readonly Fetched[]): number {
+    return fetched.reduce((sum, [, bytes]) => sum + bytes.length, 0);
+}
+
 const [GAP, LONGEST] = [1 << 16, 1 << 22];
 
-/** Ranges with a gap of at most `GAP` bytes become one request, of at most `LONGEST` bytes. */
+/** Merges ranges with a gap of at most `GAP` bytes into one request, up to `LONGEST` bytes. A longer range stays whole. */
 function merged(ranges: [number, number][]): [number, number][] {
     const result: [number, number][] = [];
     for (const [start, end] of ranges.sort(([one], [other]) => one - other)) {
@@ -175,11 +192,12 @@ export class B2ndArray {
         const total = widened(this.layout, count * this.layout.size);
         const { fetcher, array } = this;
         const read = async () => {
-            const reading = await fetcher.ask(() => array.slice(starts, stops, steps), signal);
+            const kept: Fetched[] = [];
+            const reading = await fetcher.ask(() => array.slice(starts, stops, steps), signal, kept);
             try {
                 const bytes = zeros(total);
                 let done = 0;
-                for (let items; (items = await fetcher.ask(() => reading.next_wave(), signal)); done += items.length) {
+                for (let items; (items = await fetcher.ask(() => reading.next_wave(), signal, kept)); done += items.length) {
                     bytes.set(items, done);
                     if (items.length) onProgress?.(done + items.length, total);
                 }
@@ -251,7 +269,7 @@ export class B2ndStore {
     }
 }
 
-/** Opens an array. Only its header is read. */
+/** Opens an array. Only its header is read; of a super-chunk, also its trailer. */
 export async function open(file: Openable, options: ReadOptions = {}): Promise<B2ndArray> {
     return B2ndArray.open(await Fetcher.open(file, options), undefined, options);
 }

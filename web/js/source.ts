@@ -55,28 +55,30 @@ async function openUrl(url: URL, signal?: AbortSignal): Promise<Source> {
         try {
             return await step;
         } catch (error) {
-            if (signal?.aborted) throw error;
+            if (signal?.aborted) throw signal.reason;
             // The message of `fetch` in Node is only "fetch failed".
             const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
             throw new B2ndError("io", `${failure}: ${cause instanceof Error ? cause.message : String(cause)}`, null, { cause: error });
         }
     };
+    /** Reports a response whose body is not read. The body would otherwise keep the connection. */
+    const refused = async (response: Response, message: string): Promise<never> => {
+        await response.body?.cancel().catch(() => {});
+        throw new B2ndError("io", `${host} ${message}`);
+    };
     const request = async (init: RequestInit, signal?: AbortSignal): Promise<Response> => {
         const cors = globalThis.location ? " (a page of another origin also needs the header Access-Control-Allow-Origin of the server)" : "";
         // The cache of a browser can mix ranges of two versions of a file.
         const response = await attempt(fetch(url, { ...init, signal: signal ?? null, cache: "no-store" }), `cannot reach ${host}${cors}`, signal);
-        if (!response.ok && response.status !== 416) throw new B2ndError("io", `${host} answered ${response.status} ${response.statusText}`);
+        if (!response.ok && response.status !== 416) await refused(response, `answered ${response.status} ${response.statusText}`);
         return response;
     };
     const range = async (start: number, end: number, signal?: AbortSignal) => {
         const response = await request({ headers: { Range: `bytes=${start}-${end - 1}` } }, signal);
         if (response.status === 416) return { bytes: new Uint8Array(), response };
-        if (response.status !== 206) {
-            await response.body?.cancel();
-            throw new B2ndError("io", `${host} sends whole files only: it must accept the header Range, and answer with status 206`);
-        }
+        if (response.status !== 206) await refused(response, "sends whole files only: it must accept the header Range, and answer with status 206");
         const sent = response.headers.get("Content-Range")?.match(/^bytes (\d+)-/)?.[1];
-        if (sent !== undefined && Number(sent) !== start) throw new B2ndError("io", `${host} sent the bytes from ${sent} on, but those from ${start} on were asked for`);
+        if (sent !== undefined && Number(sent) !== start) await refused(response, `sent the bytes from ${sent} on, but those from ${start} on were asked for`);
         const bytes = await attempt(response.arrayBuffer(), `${host} broke off the bytes ${start} to ${end - 1}`, signal);
         return { bytes: new Uint8Array(bytes), response };
     };

@@ -54,7 +54,8 @@ fn innermost(mut dtype: &Dtype) -> &Dtype {
     dtype
 }
 
-/// Refuses structs with more values than a few for each byte: JavaScript makes an object of each.
+/// Refuses structs with more values than a few for each byte, because JavaScript makes an object of each; and structs
+/// that have Python objects or more than 128 levels.
 pub(crate) fn check_values(dtype: &Dtype) -> Result<(), ItemError> {
     match innermost(dtype) {
         dtype if matches!(dtype.kind(), Kind::Struct(_)) => dtype.read_items::<IgnoredAny>(&[]).map(drop),

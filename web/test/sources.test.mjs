@@ -7,7 +7,9 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { init, open, openStore } from "../dist/index.js";
+import { KnownFile } from "../dist/wasm/b2nd.js";
 
 const data = new URL("../../frame/tests/data/", import.meta.url);
 const blob = async (name) => openAsBlob(new URL(name, data));
@@ -34,12 +36,21 @@ async function stored(name, size = CHUNK) {
     return new Blob([parts.slice(0, START), ...Array(120).fill(chunk), parts.slice(START + HEADER)]);
 }
 
+/** A store with chunks of 512 KiB, which are stored without compression. */
+const longChunks = async () => new Blob([gunzipSync(await readFile(new URL("./data/long_chunks.b2e.gz", import.meta.url)))]);
+
+/** A file of the server. */
+async function served(pathname) {
+    if (pathname === "/long_chunks.b2e") return longChunks();
+    return STORED[pathname] ? stored(pathname.slice(1), STORED[pathname]) : blob(pathname.slice(1));
+}
+
 before(async () => {
     server = createServer(async (request, response) => {
         const { pathname, searchParams } = new URL(request.url, "http://server");
         const is = (what) => searchParams.has(what);
         requests.push(request.headers.range);
-        const file = await (STORED[pathname] ? stored(pathname.slice(1), STORED[pathname]) : blob(pathname.slice(1))).catch(() => undefined);
+        const file = await served(pathname).catch(() => undefined);
         if (!file) return response.writeHead(404).end();
         if (is("whole")) return response.writeHead(200).end(Buffer.from(await file.arrayBuffer()));
         if (request.method === "HEAD") {
@@ -167,6 +178,54 @@ test("openStore lists the members of a store and opens them by key", async () =>
     const array = await embedded.array(embedded.keys[0]);
     assert.equal((await array.slice()).length, array.shape.reduce((count, items) => count * items, 1));
     await assert.rejects(openStore(await blob("int32_3x5.b2nd")), { code: "invalid-input", message: /not a store/ });
+});
+
+test("slice fetches no bytes of a store twice", async () => {
+    const array = await (await openStore(`${base}/long_chunks.b2e`)).array("/a");
+    requests = [];
+    const items = await array.slice([[0, 1 << 21, 1 << 17]]);
+    assert.deepEqual(items, Uint8Array.from({ length: 16 }, (_, number) => (number << 17) % 251));
+    const lengths = requests.map((range) => range.match(/\d+/g).map(Number)).map(([first, last]) => last + 1 - first);
+    const total = lengths.reduce((total, length) => total + length);
+    assert.ok(total <= (await longChunks()).size, requests.join("\n"));
+});
+
+test("open reports the first error if WebAssembly itself has failed", async (t) => {
+    const file = await blob("int32_3x5.b2nd");
+    t.mock.method(KnownFile.prototype, "array", () => {
+        throw new WebAssembly.RuntimeError("unreachable");
+    });
+    t.mock.method(KnownFile.prototype, "clear", () => {
+        throw new Error("recursive use of an object");
+    });
+    await assert.rejects(open(file), { name: "RuntimeError", message: "unreachable" });
+});
+
+test("open drops the body of a response that it refuses", async (t) => {
+    const cases = [
+        [500, / answered 500 /],
+        [200, /whole files only/],
+        [206, /sent the bytes from 7 on/],
+    ];
+    const dropped = [];
+    t.mock.method(globalThis, "fetch", async (url) => {
+        const status = Number(url.searchParams.get("status"));
+        const body = new ReadableStream({ cancel: () => void dropped.push(status) });
+        return new Response(body, { status, headers: { "Content-Range": "bytes 7-9/10" } });
+    });
+    for (const [status, message] of cases) {
+        await assert.rejects(open(`http://server/a.b2nd?status=${status}`), { code: "io", message });
+        assert.equal(dropped.at(-1), status);
+    }
+});
+
+test("open gives the reason of the signal for any failure after an abort", async (t) => {
+    const aborter = new AbortController();
+    t.mock.method(globalThis, "fetch", async () => {
+        aborter.abort("no time");
+        throw new TypeError("fetch failed");
+    });
+    assert.equal(await open("http://server/a.b2nd", { signal: aborter.signal }).catch((error) => error), "no time");
 });
 
 test("open explains what it cannot read", async () => {

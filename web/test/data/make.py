@@ -1,6 +1,8 @@
 """Writes the files of this folder with python-blosc2 4.14. They are short, also where their arrays are large."""
 
+import gzip
 import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -57,12 +59,15 @@ for name, length, block in [("long.b2nd", 1 << 22, 1 << 22), ("wide.b2nd", 1 << 
     path.write_bytes(frame[: start + 32] + frame[start + CHUNKS * len(chunk) :])
 
 # Items with values that are rare: booleans that are not 0 or 1, float128 in big-endian, and structs with a lot of empty
-# lists, with datetimes and -0.0, with 30 fields, which have 1023 KiB, and
+# lists, with datetimes (one in steps of 25 seconds) and -0.0, with 30 fields, which have 1023 KiB, and
 # with a million values each.
 blosc2.asarray(np.array([2, 1, 0], "u1").view("?"), urlpath=str(here / "bool.b2nd"), mode="w")
 blosc2.asarray(np.arange(3).astype(">f16"), urlpath=str(here / "float128.b2nd"), mode="w")
 zeros("lists.b2nd", (3,), np.dtype([("x", "i4"), ("a", "i4", (200_000_000, 0))]))
-times = np.array([("2020-01-01", "12020-01-01", -0.0), ("1969-12-31T23:59:59", "-0005-01-01", 0.1)], [("s", "M8[s]"), ("d", "M8[D]"), ("v", "f4")])
+times = np.array(
+    [("2020-01-01", "12020-01-01", "2020-01-01", -0.0), ("1969-12-31T23:59:59", "-0005-01-01", "1969-12-31T23:59:35", 0.1)],
+    [("s", "M8[s]"), ("d", "M8[D]"), ("q", "M8[25s]"), ("v", "f4")],
+)
 blosc2.asarray(times, urlpath=str(here / "times.b2nd"), mode="w")
 zeros("fields.b2nd", (8733,), [(f"f{number}", "i4") for number in range(30)])
 zeros("images.b2nd", (1000,), np.dtype([("id", "i4"), ("image", "u1", (1000, 1000))]))
@@ -72,8 +77,8 @@ zeros("long_dimension.b2nd", (2**54, 0), "u1", chunks=(1000, 1), blocks=(10, 1))
 zeros("large_blocks.b2nd", (1000, 1 << 30), "u1", chunks=(1, 1 << 30), blocks=(1, 1 << 28))
 zeros("uneven_blocks.b2nd", (8008, 8008), "f8", chunks=(1001, 1001), blocks=(1000, 1000))
 
-# Stores: one with its keys not in alphabetical order, one whose array is in several of its chunks, and one with an array
-# below 5000 groups.
+# Stores: one with its keys not in alphabetical order; one whose array is in several of its chunks, and one whose chunks
+# are stored without compression, so that they are long; and one with an array below 5000 groups.
 (here / "order.b2e").unlink(missing_ok=True)
 store = blosc2.EmbedStore(urlpath=str(here / "order.b2e"), mode="w")
 for key in ["/b", "/a", "/c"]:
@@ -81,6 +86,11 @@ for key in ["/b", "/a", "/c"]:
 (here / "chunks.b2e").unlink(missing_ok=True)
 store = blosc2.EmbedStore(urlpath=str(here / "chunks.b2e"), mode="w", chunksize=1 << 20)
 store["/a"] = blosc2.asarray((np.arange(3 << 20) % 251).astype("u1"), chunks=(1 << 18,), blocks=(1 << 18,), cparams={"clevel": 0})
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "long_chunks.b2e"
+    store = blosc2.EmbedStore(urlpath=str(path), mode="w", chunksize=1 << 19, cparams=blosc2.CParams(clevel=0))
+    store["/a"] = blosc2.asarray((np.arange(1 << 21) % 251).astype("u1"), chunks=(1 << 17,), blocks=(1 << 13,), cparams={"clevel": 0})
+    (here / "long_chunks.b2e.gz").write_bytes(gzip.compress(path.read_bytes(), mtime=0))
 shutil.copy(here / "../../../frame/tests/data/tree.b2z", here / "deep.b2z")
 with zipfile.ZipFile(here / "deep.b2z", "a") as deep:
     deep.write(here / "bool.b2nd", "/".join(["a"] * 5000) + "/x.b2nd")
