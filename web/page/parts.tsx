@@ -42,6 +42,7 @@ export function Fields({ title, fields }: { title: string; fields: Readonly<Reco
 export function Attributes({ read }: { read: (options: ReadOptions) => Promise<Record<string, unknown>> }) {
     const [attributes, setAttributes] = useState<Record<string, unknown>>({});
     const [error, setError] = useState<unknown>(null);
+    const [attempt, setAttempt] = useState(0);
     useEffect(() => {
         const aborter = new AbortController();
         const { signal } = aborter;
@@ -50,8 +51,8 @@ export function Attributes({ read }: { read: (options: ReadOptions) => Promise<R
             .then((attributes) => signal.aborted || setAttributes(attributes))
             .catch((error: unknown) => signal.aborted || setError(error));
         return () => aborter.abort();
-    }, [read]);
-    return error ? <Failure error={error} name="The attributes cannot be shown" /> : <Fields title="Attributes" fields={attributes} />;
+    }, [read, attempt]);
+    return error ? <Failure error={error} name="The attributes cannot be shown" again={() => setAttempt(attempt + 1)} /> : <Fields title="Attributes" fields={attributes} />;
 }
 
 /** JSON, also of integers that are a `bigint`. */

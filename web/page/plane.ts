@@ -96,7 +96,7 @@ function subscripts(mapping: Mapping, { ranges, steps }: Part): Subscript[] {
 /** The items of a part as they are stored. */
 export async function readItems(array: B2ndArray, mapping: Mapping, part: Part, options: SliceOptions): Promise<Items> {
     const cost = costOf(array, mapping, part.ranges, part.counts);
-    if (cost > DEAR) throw new B2ndError("too-large", `the blocks of this part have ${bytes(cost)}, but at most ${bytes(DEAR)} are decompressed at once: choose a smaller part, or slice the array with another program`);
+    if (cost > DEAR) throw new B2ndError("too-large", `the blocks of this part have ${bytes(cost)}, but at most ${bytes(DEAR)} are decompressed at once: try another view or other axes, or read a slice with another program, such as b2nd cat`);
     return array.slice(subscripts(mapping, part), options);
 }
 
@@ -219,7 +219,7 @@ function shortened(text: string): string {
     return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }
 
-/** The shortest text that reads back as the same float. A float16 always has 5 digits, which may be more than it needs. */
+/** The shortest text that reads back as the same float. A float16 has at most 5 digits, which may be more than it needs. */
 function float(value: number, size: number): string {
     if (Object.is(value, -0)) return "-0";
     if (!Number.isFinite(value) || size > 4) return String(value);
@@ -233,7 +233,10 @@ const UNITS: Record<string, readonly [bigint, bigint]> = {
     W: [604_800_000n, 1n], D: [86_400_000n, 1n], h: [3_600_000n, 1n], m: [60_000n, 1n], s: [1000n, 1n], ms: [1n, 1n], us: [1n, 1000n], ns: [1n, 1_000_000n],
 };
 
-/** A datetime as NumPy prints it, or its number if its unit is not in `UNITS`, or its year is out of JavaScript's range. */
+/**
+ * The datetime of a number of units, as NumPy prints it. It stays a number if the unit is not in `UNITS`, or if the year
+ * is out of JavaScript's range.
+ */
 function date(value: bigint, unit: string): string {
     const scale = UNITS[unit];
     if (!scale) return String(value);

@@ -20,6 +20,8 @@ const launch = (...more) => {
 let browser, server, base;
 /** The method and the range of each request that the server has received. */
 let requests = [];
+/** Whether the server refuses all but the first bytes of a file with `end`. */
+let refusesEnd = true;
 
 before(async () => {
     browser = await launch("--use-angle=swiftshader", "--enable-unsafe-swiftshader");
@@ -31,12 +33,13 @@ before(async () => {
         if (!lacks("expose")) response.setHeader("Access-Control-Expose-Headers", "Content-Range, ETag");
         if (request.method === "OPTIONS") return response.writeHead(204).end();
         const isPage = pathname === "/b2nd.html";
-        const file = await readFile(isPage ? html : new URL(pathname.slice(1), lacks("changes") ? here : data)).catch(() => undefined);
+        const file = await readFile(isPage ? html : new URL(pathname.slice(1), lacks("changes") || lacks("end") ? here : data)).catch(() => undefined);
         if (!file) return response.writeHead(404).end();
         if (isPage) return response.writeHead(200, { "Content-Type": "text/html" }).end(file);
         if (lacks("ranges")) return response.writeHead(200, { "Content-Length": file.length }).end(file);
         if (request.method === "HEAD") return response.writeHead(200, { "Content-Length": file.length }).end();
         const [, first, last] = request.headers.range.match(/^bytes=(\d+)-(\d+)$/).map(Number);
+        if (lacks("end") && first > 0 && refusesEnd) return response.writeHead(500).end();
         const bytes = file.subarray(first, last + 1);
         // With `changes`, each answer is of another version of the file.
         const etag = lacks("changes") ? `"${requests.length}"` : '"1"';
@@ -356,6 +359,16 @@ test("damage of the attributes leaves the array", () =>
         if (pictures) await page.screenshot({ path: `${pictures}/attributes.png` });
         assert.ok((await table(page)).length > 1);
     }));
+
+test("attributes that a server has refused can be read again", () =>
+    withPage(async (page) => {
+        const refused = page.getByRole("alert").filter({ hasText: "The attributes cannot be shown" });
+        await refused.waitFor();
+        refusesEnd = false;
+        await refused.getByRole("button", { name: "Try again" }).click();
+        await page.getByText("Attributes (2)").waitFor();
+        assert.equal(await refused.count(), 0);
+    }, { address: `${html.href}?url=${encodeURIComponent(`${base}/image.b2nd?end`)}` }));
 
 test("a store with an array below 5000 groups opens", () =>
     withPage(async (page) => {
