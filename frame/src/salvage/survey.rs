@@ -129,8 +129,8 @@ fn find_parts<R: ReadAt>(
     best.map(|(_, parts)| with_doubt_of_age(file, header, parts)).transpose()
 }
 
-/// Adds the doubt whether the index was replaced: a commit begins after it, and before the end of the frame according to
-/// the header.
+/// If a commit begins between the index and the end of the frame (according to the header), adds the doubt that this
+/// index was replaced.
 // If a file ends within its last commit, the index of this commit is lost, as is the record that lists the old one.
 fn with_doubt_of_age<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
