@@ -421,7 +421,7 @@ impl Block<'_> {
         let mut nitems = 1;
         let filled = zip(&blockshape, &target_shape).zip(step.iter());
         for (count, ((in_block, in_target), step)) in count.numbers_mut().zip(filled).rev() {
-            // A step leaves gaps between the items of this dimension, so no run has two of these items.
+            // A step leaves gaps between the items along this dimension, so a run has only one item along it.
             if *step > 1 {
                 break;
             }

@@ -119,9 +119,9 @@ impl Extent {
     }
 
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
-    /// of the grid begins at `origin`. Each result is the coordinate of a cell in the grid. But if the step of the box
-    /// along a dimension is longer than a cell, the result counts the items of the box along it, not the cells.
-    /// [`cell`](Self::cell) replaces this number by the coordinate of the cell.
+    /// of the grid begins at `origin`. Each result is the coordinate of a cell in the grid. But along a dimension where
+    /// the step of the box is longer than a cell, the result is the index of an item of the box. [`cell`](Self::cell)
+    /// converts it to the coordinate of the cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // The cell shape has a 0 only if the box has no items. So after this return, no division below is by 0.
         if self.nitems() == 0 {

@@ -221,9 +221,9 @@ pub(crate) struct State<'t> {
 }
 
 impl<'t> State<'t> {
-    /// Starts with the last symbol of a stream: a state in which a decoder emits this symbol.
-    // Of the symbol's states, the first one has the most bits. A decoder of Huffman weights stops when it has read beyond
-    // the start of the stream, so these states must not have 0 bits.
+    /// Starts an encoder at the last symbol of a stream, in a state in which a decoder emits this symbol.
+    // A decoder reads the most bits in the first state of a symbol. A decoder of Huffman weights stops when it has read
+    // beyond the start of the stream, so it must read at least one bit in its last states.
     pub(crate) fn new(table: &'t Table, symbol: u8) -> Self {
         let first = get(&table.symbols, symbol.into()).first;
         Self { table, value: get(&table.states, first.into()) }

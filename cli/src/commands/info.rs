@@ -117,7 +117,7 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
         if !json {
             return Ok(bytes);
         }
-        // The text can have any length, so the only reason is the depth.
+        // The text can have any length, so this fails only if the value is nested too deep.
         let value = messagepack::value(&bytes, usize::MAX);
         let value = value
             .map_err(|why| Problem::new(code::UNSUPPORTED, format!("metalayer {}: {why}", clean(name))))?;

@@ -51,8 +51,8 @@ pub(super) struct NewTrailer {
 }
 
 impl NewTrailer {
-    /// The trailer that the frame at this path needs if its header becomes that of `after`; `None` if it can keep its
-    /// trailer. An error if the items belong to a table.
+    /// The new trailer that the frame at this path needs when it gets the header of `after`. `None` if the old trailer
+    /// can stay. An error if the items belong to a table.
     pub(super) fn of_change<R>(
         path: &Path,
         before: &Frame<R>,

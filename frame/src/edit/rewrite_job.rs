@@ -484,13 +484,11 @@ mod tests {
                 };
                 let beside = |file| Beside { file, before: Cell::new(number), commit: &change };
                 let frame = frame.map_reader(beside);
-                match job.apply(frame, lock, destination, &mut Progress::default()) {
-                    Err(error) => assert_eq!(error.kind(), ErrorKind::Changing, "read {number}: {error}"),
-                    Ok(_) => {
-                        assert!(!is_changed.get(), "read {number}");
-                        break;
-                    }
-                }
+                let Err(error) = job.apply(frame, lock, destination, &mut Progress::default()) else {
+                    assert!(!is_changed.get(), "read {number}");
+                    break;
+                };
+                assert_eq!(error.kind(), ErrorKind::Changing, "read {number}: {error}");
                 assert!(!to.exists());
             }
             fs::rename(&to, folder.path().join(format!("sparse {is_sparse}"))).unwrap();

@@ -405,7 +405,7 @@ fn unless_damaged(trailer: Result<Trailer, Error>) -> Result<Option<Trailer>, Er
 
 /// Whether a folder is a [`Store`]. It must have a file `embed.b2e`, and this file or the extension of the folder
 /// (`.b2d`, `.b2z`) must identify a kind of store. Only the header of `embed.b2e` is read. If this header cannot be
-/// read or is that of an `EmbedStore`, the result is false.
+/// read, or if `embed.b2e` is an `EmbedStore`, the result is false.
 ///
 /// ```
 /// use b2nd_frame::is_store_folder;

@@ -413,8 +413,8 @@ pub(crate) fn members_to_read(
 }
 
 /// Lists the members of a zip file without reading them. Members for whose names `is_wanted` returns true have their
-/// places in the file, and are marked as broken if they share bytes with any other member. The offset of another member
-/// can be that of its local header.
+/// places in the file, and are marked as broken if they share bytes with any other member. For the other members,
+/// `offset` can be the start of the local header instead of the content.
 fn list(
     reader: RecordingReader<'_, impl ReadAt>,
     size: u64,

@@ -16,8 +16,8 @@ use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
 use crate::source::ReadAt;
 
-/// If index and trailer together are longer than twice this number of bytes, only this number of their first and of their
-/// last bytes is compared. A damaged header can claim any length.
+/// The maximum number of bytes to compare at each end of index and trailer together. The bytes between are not
+/// compared, because a damaged header can claim any length.
 const COMPARED: u64 = 1 << 22;
 
 /// If a file was written this short time ago, its writer may not have finished.
@@ -133,7 +133,7 @@ impl<R> Frame<R> {
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
-            // It was there a moment ago.
+            // `is_at` found the file a moment ago, so it was removed since.
             let Ok(metadata) = path.metadata() else { return true };
             // A chunk can be overwritten in its place, which neither the header nor the index shows.
             let version = FileVersion::from(&metadata);

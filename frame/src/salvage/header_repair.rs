@@ -343,7 +343,8 @@ impl Values {
         })
     }
 
-    /// Why there is no array, if the reason is not a damaged metalayer.
+    /// The error for a file without an array: its header is lost and no entries are given, or its header lists no array
+    /// metalayer. `None` in all other cases.
     fn no_array(&self, prefix: &[u8], given: &ArrayEntries) -> Option<Error> {
         if self.is_lost && given.is_empty() {
             return Some(Error::malformed(not_a_frame(
@@ -438,9 +439,10 @@ pub(super) struct DamagedHeader {
 }
 
 impl DamagedHeader {
-    /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole file.
-    /// A negative length is converted as readers show it.
-    // The bytes of a commit that was killed follow the frame. What its record lists is still in use.
+    /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole
+    /// file. A negative length counts as a huge one, as in `Header::frame_len`.
+    // The bytes of a commit that was killed follow the frame. The holes in its record are still in use, so this record
+    // must not be read.
     pub(super) fn frame_len(&self, len: u64) -> u64 {
         if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
     }

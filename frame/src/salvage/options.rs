@@ -49,9 +49,9 @@ use crate::write::output::Output;
 ///
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
-/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks. If the chunk index
-/// is lost, it needs 200 bytes for each chunk in the file, even if a later chunk has replaced it. The recorded holes of the
-/// frame can take 256 MiB.
+/// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks. If the chunk
+/// index is lost, it needs 200 bytes for each chunk in the file, even if a later chunk has replaced it. It also needs
+/// up to 256 MiB for the list of holes that `ArrayUpdate` left in the frame.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};

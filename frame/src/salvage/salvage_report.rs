@@ -40,6 +40,8 @@ pub struct SalvageReport {
     ///   the same chunk, either can be wrong, so both are reported.
     /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
     ///   not have exactly the chunks of the array. All stored chunks are unverified then.
+    /// - The chunk index that was found is from before the last commit of `ArrayUpdate`, because the file ends within that
+    ///   commit. All stored chunks are unverified then.
     /// - The header is lost, and several lengths of it fit the chunk index. With another length, the entries lead to other
     ///   chunks.
     /// - The chunk is special, but the file has bytes that may belong to no other chunk. If the entry of the chunk is

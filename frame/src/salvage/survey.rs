@@ -9,6 +9,7 @@ use b2nd_chunk::internals::{clear_false_dictionary, clear_lazy, typesize_byte};
 use crate::chunk::chunk_rules::{ChunkRules, check_in_trailer};
 use crate::chunk::entry::{ChunkPlace, ENTRY_LEN};
 use crate::chunk::expansion::{self, NotDecompressed};
+use crate::chunk::hole::START;
 use crate::error::Error;
 use crate::finding::{Escaped, counted};
 use crate::header::fields::{Generation, HeaderField};
@@ -49,9 +50,13 @@ pub(super) struct FrameParts {
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Range<u64>>,
     /// Why all stored chunks may have wrong places: with another `header_len`, the entries of the chunk index lead to other
-    /// chunks; or there is no index, and the order of the file is assumed.
+    /// chunks; a later commit has replaced the index; or there is no index, and the order of the file is assumed.
     pub(super) place_doubt: Option<String>,
 }
+
+/// The doubt about all chunks of a frame whose chunk index was replaced by a commit.
+const OLD_INDEX: &str =
+    "the chunk index that was found is from before the last commit, so the chunk may be an older one";
 
 /// The doubt about all chunks of a frame without a chunk index, unless the order of the file is
 /// [complete](Order::is_complete).
@@ -111,7 +116,7 @@ fn find_parts<R: ReadAt>(
                 // says, and no entry is wrong.
                 let is_index = is_trailer(&file.read(end, TRAILER_START.len() as u64)?);
                 if nwrong == 0 && (is_index || is_stated) {
-                    return Ok(Some(parts));
+                    return with_doubt_of_age(file, header, parts).map(Some);
                 }
                 let is_best =
                     best.as_ref().map_or(agreeing > 0 || !needs_header, |&(most, _)| agreeing > most);
@@ -121,7 +126,23 @@ fn find_parts<R: ReadAt>(
             }
         }
     }
-    Ok(best.map(|(_, parts)| parts))
+    best.map(|(_, parts)| with_doubt_of_age(file, header, parts)).transpose()
+}
+
+/// If a commit begins between the index and the end of the frame (according to the header), adds the doubt that this
+/// index was replaced.
+// If a file ends within its last commit, the index of this commit is lost, as is the record that lists the old one.
+fn with_doubt_of_age<R: ReadAt>(
+    file: &mut DamagedFile<'_, R>,
+    header: &DamagedHeader,
+    mut parts: FrameParts,
+) -> Result<FrameParts, Error> {
+    let end = parts.index.as_ref().map_or(file.len, |index| index.end);
+    let commit = Search::new(START).next(file, end)?;
+    if commit.is_some_and(|commit| commit < header.frame_len(file.len)) {
+        parts.place_doubt.get_or_insert_with(|| OLD_INDEX.into());
+    }
+    Ok(parts)
 }
 
 /// The places in the file where the bytes look like a chunk index of the right length, from the last to the first.

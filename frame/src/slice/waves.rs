@@ -275,7 +275,7 @@ impl Waves {
         }
     }
 
-    /// The error for a missing chunk file. `file` is that of its request.
+    /// The error for a missing chunk file. `file` is the file number of the failed request.
     pub(super) fn missing(&mut self, file: Option<u64>) -> Error {
         self.chunk_file = file.map(|number| ChunkFileState { number, version: None });
         let of = self.planned.iter().find(|planned| planned.file == file);

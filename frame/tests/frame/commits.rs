@@ -770,8 +770,8 @@ fn edit_keeps_a_chunk_that_was_overwritten_before_and_after_a_killed_commit() {
     assert_eq!(Array::open(&path).unwrap().slice(&[8..9, 0..1]).read_rows::<i16>().unwrap(), [77]);
 }
 
-/// The decompressed chunks of an update have at most 64 MiB, so here the first chunks are compressed while later chunks
-/// are written.
+/// An update keeps at most 64 MiB of decompressed chunks in all. This test writes more, so the first chunks are
+/// compressed while later chunks are written.
 #[test]
 fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
     const CHUNK: u64 = 4096;

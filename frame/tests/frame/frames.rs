@@ -117,8 +117,8 @@ fn with_gap(name: &str, trailer: usize) -> Vec<u8> {
     changed(file, &[(16, &frame_len.to_be_bytes())])
 }
 
-/// The header of `int32_3x5.b2nd`, and the first `bytes` bytes after the header. The frame length in the header is
-/// changed to the total length of these bytes.
+/// The header of `int32_3x5.b2nd`, and the first `bytes` bytes after the header. The frame length in the header is the
+/// length of this shortened frame.
 fn cut_behind_the_header(bytes: usize) -> Vec<u8> {
     let file = &file("int32_3x5.b2nd")[..165 + bytes];
     changed(file.to_vec(), &[(16, &(file.len() as u64).to_be_bytes())])

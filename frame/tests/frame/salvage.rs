@@ -1903,3 +1903,32 @@ fn the_old_chunk_of_a_cut_array_of_one_chunk_is_unverified() {
     assert_eq!(chunk_data(&new), [items(7)]);
     assert_eq!(report.unverified_count(), 1, "{:?} {:?}", report.restored, report.unverified);
 }
+
+/// The file ends within its last commit, whose index is lost. The index of the commit before is whole, but not current.
+#[test]
+#[cfg(feature = "compress")]
+fn the_chunks_of_an_index_from_before_the_last_commit_are_unverified() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let meta = Meta::new(Shapes { shape: &[3000], chunkshape: &[1000], blockshape: &[100] }, "<u2").unwrap();
+    let items = |by: u16| (0..3000_u16).flat_map(|item| (item / by).to_le_bytes()).collect::<Vec<u8>>();
+    let mut writer = FrameBuilder::new(meta).create(&path).unwrap().into_array_writer().unwrap();
+    writer.write(std::slice::from_ref(&(0..3000)), &items(7)).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let old = fs::read(&path).unwrap();
+    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+    update.write(std::slice::from_ref(&(0..1000)), &items(5)[..2000]).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    let mut file = fs::read(&path).unwrap();
+    let undamaged = of(file.clone()).preview().unwrap();
+    assert!(!undamaged.found_damage(), "{:?}", undamaged.unverified);
+    file.truncate(old.len() + 60);
+    let report = of(file.clone()).preview().unwrap();
+    assert_eq!((report.lost_count(), report.unverified_count()), (0, 3), "{:?}", report.unverified);
+    // If the commit was killed before its last write, the old index is current.
+    let header_len = old.len().min(200);
+    file[..header_len].copy_from_slice(&old[..header_len]);
+    let report = of(file).preview().unwrap();
+    assert_eq!((report.lost_count(), report.unverified_count()), (0, 0), "{:?}", report.unverified);
+}

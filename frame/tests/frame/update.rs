@@ -567,7 +567,7 @@ fn check_reports_what_a_commit_may_have_written_only_without_the_lock_of_a_write
     }
 }
 
-/// Salvages an array of 3x5 items in four chunks of 2x3 items, without these chunks.
+/// Salvages a copy of `int32_3x5.b2nd` (four chunks of 2x3 items) in which the chunks `lost` are damaged.
 fn salvaged_without(lost: &[usize], path: &Path) {
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap();
     for chunk in lost {

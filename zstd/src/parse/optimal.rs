@@ -219,7 +219,8 @@ impl Steps {
                 && place as usize <= at
             {
                 *matches = others;
-                // A stage can end within the last match of the stage before, so there can be matches before its start.
+                // A stage that ends with a match skips the positions inside that match. Their matches are still in the
+                // list.
                 if (place as usize) < at {
                     continue;
                 }
