@@ -126,7 +126,7 @@ def change(case):
 
 def report(name, text, figure, fault=None, more=""):
     """Prints the text of a study; after a whole run, writes it to lab/results and the figure to lab/RESULTS.md. Exits with an error if there is a `fault`."""
-    version = subprocess.run([B2ND, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    version = subprocess.run([B2ND, "-V"], capture_output=True, text=True, check=True).stdout.strip()
     text += f"\n{datetime.date.today().isoformat()}: python-blosc2 {blosc2.__version__}, {version}{more}.\n"
     # If the output goes to a program such as `head`, this program may have ended.
     with contextlib.suppress(BrokenPipeError):
