@@ -1,5 +1,7 @@
 //! The table of blocks of a compressed chunk, and the lengths of blocks.
 
+use core::ops::Range;
+
 use crate::error::{Error, Fault};
 use crate::header::{ChunkHeader, INT32};
 
@@ -29,6 +31,26 @@ impl ChunkHeader {
             rest = data.get(stream_len(i32::from_le_bytes(length))..)?;
         }
         bytes.get(..bytes.len() - rest.len())
+    }
+
+    /// The streams of a block that decompresses to `length` bytes: for each, the stored length, and the range of the bytes
+    /// that follow it. Ends early if `block` ends before a length. A range can end after `block`.
+    #[doc(hidden)]
+    pub fn streams<'b>(
+        &self,
+        block: &'b [u8],
+        length: usize,
+    ) -> impl Iterator<Item = (i32, Range<usize>)> + use<'b> {
+        // Blocks of different sizes have one stream each, which ends with the block.
+        let (is_single, mut start) = (self.has_variable_blocks, 0_usize);
+        let nstreams = if is_single { 1 } else { self.nstreams(length) };
+        (0..nstreams).map_while(move |_| {
+            let stored = block.get(start..)?.first_chunk().map(|&stored| i32::from_le_bytes(stored))?;
+            start += INT32;
+            let range = start..if is_single { block.len() } else { start.saturating_add(stream_len(stored)) };
+            start = range.end;
+            Some((stored, range))
+        })
     }
 
     /// The offset in a chunk where its blocks begin: after the table, and after the dictionary if there is one. The

@@ -10,9 +10,8 @@
 use core::iter;
 use core::ops::Range;
 
-use crate::blocks::stream_len;
 use crate::codec::Codec;
-use crate::header::{ChunkHeader, INT32};
+use crate::header::ChunkHeader;
 
 /// The number of bytes that are lost at once.
 pub const PAGE_LEN: usize = 4096;
@@ -59,13 +58,13 @@ impl ChunkHeader {
     pub fn lost_page(&self, block: &[u8], length: usize) -> Option<usize> {
         self.find_compressed(block, length, |range, most_zeros| {
             let run = zero_run(block.get(range.clone())?, PAGE_LEN.max(most_zeros + 1))?;
-            Some(range.start + run)
+            Some(range.start + run.start)
         })
     }
 
-    /// The offset in a block of the zeros at its end, if no encoder leaves so many. `block` and `length` are those of
-    /// [`lost_page`](Self::lost_page), and the same bytes are not searched. Nothing but zeros may follow the block in its
-    /// file: these zeros are then the start of a page that was probably lost.
+    /// Where the zeros at the end of a block begin, if no encoder leaves so many. The arguments and the bytes that are not
+    /// searched are those of [`lost_page`](Self::lost_page). If only zeros follow the block in its file, the page was
+    /// probably lost.
     #[doc(hidden)]
     #[must_use]
     pub fn lost_end(&self, block: &[u8], length: usize) -> Option<usize> {
@@ -84,20 +83,13 @@ impl ChunkHeader {
         find: impl Fn(Range<usize>, usize) -> Option<usize>,
     ) -> Option<usize> {
         let codec = self.codec.filter(|codec| codec.is_built_in())?;
-        let nstreams = if self.has_variable_blocks { 1 } else { self.nstreams(length) };
-        let mut start = 0;
-        (0..nstreams).find_map(|_| {
-            let stated = block.get(start..)?.first_chunk().map(|&stated| i32::from_le_bytes(stated))?;
-            start += INT32;
-            let stream =
-                start..if self.has_variable_blocks { block.len() } else { start + stream_len(stated) };
-            start = stream.end;
+        self.streams(block, length).find_map(|(stored, stream)| {
             let data_len = if self.has_variable_blocks {
-                usize::try_from(stated).unwrap_or_default()
+                usize::try_from(stored).unwrap_or_default()
             } else {
-                length / nstreams
+                length / self.nstreams(length)
             };
-            let is_compressed = stated > 0 && stream.len() != data_len;
+            let is_compressed = stored > 0 && stream.len() != data_len;
             if !is_compressed {
                 return None;
             }
@@ -113,16 +105,16 @@ impl ChunkHeader {
     }
 }
 
-/// The offset of the first run of at least `length` zeros. `length` must not be 0.
+/// The first run of at least `length` zeros, which must not be 0: the range of all zeros in it.
 // Each such run has a byte at a multiple of `length`, if the last byte of the first `length` bytes counts as the first
 // multiple. So for most bytes, nothing is read.
 #[must_use]
-pub fn zero_run(bytes: &[u8], length: usize) -> Option<usize> {
+pub fn zero_run(bytes: &[u8], length: usize) -> Option<Range<usize>> {
     let mut probes = (length.saturating_sub(1)..bytes.len()).step_by(length.max(1));
     probes.find_map(|probe| {
         let start = probe - zeros_at_end(bytes.get(..probe)?);
-        let run = bytes.get(start..start.checked_add(length)?)?;
-        run.iter().all(|&byte| byte == 0).then_some(start)
+        let run = bytes.get(start..)?.iter().take_while(|&&byte| byte == 0).count();
+        (run >= length).then_some(start..start + run)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use b2nd_chunk::internals::{INT32, PAGE_LEN, block_starts, stream_len, zero_run};
+use b2nd_chunk::internals::{INT32, PAGE_LEN, block_starts, zero_run};
 use b2nd_chunk::{CheckedHeader, ChunkHeader};
 #[cfg(feature = "decompress")]
 use b2nd_chunk::{Chunk, Decompressor};
@@ -125,10 +125,12 @@ fn check_gaps(
             zeros = next_page(chunk, zeros.end);
         }
         let is_cut = || gap.end == chunk.len() && chunk.get(gap.clone()).is_some_and(is_lost_end);
-        let (page, count) = match zeros.start < gap.end {
-            true => (zeros.start, PAGE_LEN),
-            false if may_be_cut && is_cut() => (gap.start, gap.len()),
-            false => continue,
+        let (page, count) = if zeros.start < gap.end {
+            (zeros.start, PAGE_LEN)
+        } else if may_be_cut && is_cut() {
+            (gap.start, gap.len())
+        } else {
+            continue;
         };
         let page = at.saturating_add(page as u64);
         return Err(NotDecompressed::Damaged(format!(
@@ -142,10 +144,8 @@ fn check_gaps(
 
 /// The next zeros in a row that are at least a page. After the last ones, the result begins at the end of the chunk.
 fn next_page(chunk: &[u8], from: usize) -> Range<usize> {
-    let rest = chunk.get(from..).unwrap_or_default();
-    let Some(page) = zero_run(rest, PAGE_LEN) else { return chunk.len()..usize::MAX };
-    let length = rest.iter().skip(page).take_while(|&&byte| byte == 0).count();
-    from + page..from + page + length
+    let run = zero_run(chunk.get(from..).unwrap_or_default(), PAGE_LEN);
+    run.map_or(chunk.len()..usize::MAX, |run| from + run.start..from + run.end)
 }
 
 /// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
@@ -164,25 +164,16 @@ pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) 
     let page = chunk.len() - tail.len();
     // Whole streams of zeros are stored as zeros too. Only a stream that begins before the page can be cut by it: if the
     // page contained the length of a stream, the bytes of this stream would now be a gap.
-    let is_cut = |stream: Range<usize>| {
-        let [start, end] =
-            [stream.start..page, page..stream.end].map(|range| chunk.get(range).unwrap_or_default());
-        !are_zeros(start) && is_lost_end(end)
+    let is_cut = |block: BlockSpan| {
+        let mut streams = header.streams(chunk.get(block.start..block.end).unwrap_or_default(), block.length);
+        streams.any(|(_, stream)| {
+            let (start, end) = (block.start + stream.start - INT32, block.start.saturating_add(stream.end));
+            let [start, end] =
+                [start..page, page..end.min(block.end)].map(|range| chunk.get(range).unwrap_or_default());
+            !are_zeros(start) && is_lost_end(end)
+        })
     };
-    are_zeros(tail) && each_block(header, chunk).any(|block| each_stream(header, chunk, &block).any(is_cut))
-}
-
-/// The byte ranges of the streams of a block, each with its length before it.
-fn each_stream(header: &ChunkHeader, chunk: &[u8], block: &BlockSpan) -> impl Iterator<Item = Range<usize>> {
-    let (mut start, end, nstreams) = (block.start, block.end, header.nstreams(block.length));
-    (1..=nstreams).map(move |number| {
-        let length =
-            chunk.get(start..).and_then(<[u8]>::first_chunk).map(|&length| i32::from_le_bytes(length));
-        let after = start.saturating_add(INT32 + length.map_or(0, stream_len));
-        let stream = start..if number == nstreams { end } else { after };
-        start = after;
-        stream
-    })
+    are_zeros(tail) && each_block(header, chunk).any(is_cut)
 }
 
 /// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some
