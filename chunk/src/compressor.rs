@@ -95,14 +95,16 @@ impl Compressor {
         if constant.is_none() && is_compressed && self.compress_blocks(data, blocksize, chunk)? {
             return Ok(());
         }
-        let mut body = constant.unwrap_or(data);
-        if constant.is_some() && is_compressed {
-            // The same items get the same values in a chunk that is not constant.
-            body = self.filtered.apply(&self.params.truncations(), typesize, 0, body)?;
-        }
-        if constant.is_some() && body.iter().all(|&byte| byte == 0) {
-            body = &[];
-        }
+        let body = match constant {
+            None => data,
+            Some(mut value) => {
+                if is_compressed {
+                    // The same items get the same values in a chunk that is not constant.
+                    value = self.filtered.apply(&self.params.truncations(), typesize, 0, value)?;
+                }
+                if value.iter().all(|&byte| byte == 0) { &[] } else { value }
+            }
+        };
         let header = stored_header(constant.is_some(), typesize, nbytes, blocksize, body.len());
         chunk.clear();
         let length = ChunkHeader::MAX_LEN + body.len();

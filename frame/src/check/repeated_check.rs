@@ -56,12 +56,13 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
 // On a busy system, a writer can wait for the processor between two writes. A check can read a whole file, so only the
 // versions are compared meanwhile.
 fn wait(path: &Path, files: &FrameFiles) {
-    let looks = if files.are_recent { EQUAL_LOOKS } else { 1 };
-    for _ in 0..looks {
-        thread::sleep(INTERVAL);
+    thread::sleep(INTERVAL);
+    let more = if files.are_recent { EQUAL_LOOKS - 1 } else { 0 };
+    for _ in 0..more {
         if FrameFiles::of(path).versions != files.versions {
             break;
         }
+        thread::sleep(INTERVAL);
     }
 }
 

@@ -106,8 +106,13 @@ pub(crate) fn value(header: ChunkHeader, chunk: &[u8]) -> Result<Cow<'_, [u8]>, 
 /// `length` zero bytes. The system provides their memory only when they are first written to.
 #[cfg(feature = "decompress")]
 pub(crate) fn zeroed(length: usize) -> Result<Vec<u8>, Error> {
-    bytemuck::allocation::try_zeroed_vec(length)
-        .map_err(|()| Error::too_large(format_args!("there is no memory for {length} bytes")))
+    bytemuck::allocation::try_zeroed_vec(length).map_err(|()| no_memory(length as u128))
+}
+
+/// The error if the system has no memory for this number of bytes.
+#[cfg(feature = "decompress")]
+pub(crate) fn no_memory(nbytes: u128) -> Error {
+    Error::too_large(format_args!("there is no memory for {nbytes} bytes"))
 }
 
 /// `length` zero bytes for the data of a chunk.

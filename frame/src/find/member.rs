@@ -79,7 +79,7 @@ impl Container {
             }
             Self::Zip(zip) => in_zip(zip, &names),
             Self::Alone(file) => {
-                in_files(names.iter().filter(|&name| name == STORE_FILE).map(|_| file.clone()))
+                in_files(names.iter().any(|name| name == STORE_FILE).then(|| file.clone()).into_iter())
             }
         }
     }

@@ -8,6 +8,8 @@ use bytemuck::{NoUninit, Pod, cast_slice_mut};
 #[cfg(feature = "ndarray")]
 use {half::f16, ndarray::ArrayD, num_complex::Complex};
 
+#[cfg(feature = "ndarray")]
+use crate::chunk::expansion::no_memory;
 use crate::error::Error;
 use crate::slice::selection::Selection;
 use crate::slice::slice_reader::Slice;
@@ -88,10 +90,8 @@ macro_rules! narrower {
 #[cfg(feature = "ndarray")]
 fn converted<S: Copy, T>(array: &ArrayD<S>, convert: impl Fn(S) -> T) -> Result<ArrayD<T>, Error> {
     let mut items = Vec::new();
-    items.try_reserve_exact(array.len()).map_err(|_| {
-        let nbytes = array.len() as u128 * size_of::<T>() as u128;
-        Error::too_large(format_args!("there is no memory for {nbytes} bytes"))
-    })?;
+    let nbytes = array.len() as u128 * size_of::<T>() as u128;
+    items.try_reserve_exact(array.len()).map_err(|_| no_memory(nbytes))?;
     items.extend(array.iter().map(|&item| convert(item)));
     ArrayD::from_shape_vec(array.raw_dim(), items).map_err(Error::too_large)
 }
@@ -308,8 +308,8 @@ impl<R: ReadAt> Slice<'_, R> {
         is_swapped: bool,
     ) -> Result<Vec<T>, Error> {
         let nitems = selection.nbytes / self.array.item_size();
-        let no_memory = |()| Error::too_large(format_args!("there is no memory for {nitems} items"));
-        let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems).map_err(no_memory)?;
+        let mut raw: Vec<T::Raw> = try_zeroed_vec(nitems)
+            .map_err(|()| Error::too_large(format_args!("there is no memory for {nitems} items")))?;
         self.fill(selection, cast_slice_mut(&mut raw), true)?;
         if is_swapped {
             swap::<T>(cast_slice_mut(&mut raw));

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::Cursor;
 use std::ops::ControlFlow;
+#[cfg(feature = "compress")]
+use std::ops::Range;
 use std::path::Path;
 
 #[cfg(feature = "decompress")]
@@ -860,14 +862,8 @@ fn a_special_chunk_is_unverified_also_if_a_wrong_entry_gets_the_only_chunk_witho
 #[cfg(feature = "compress")]
 fn a_recorded_hole_casts_no_doubt_on_special_chunks_and_its_chunks_are_not_used() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.b2nd");
-    fs::write(&path, array(&[0, 1, 2])).unwrap();
-    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
-    update.write(std::slice::from_ref(&(64..128)), &[7; 64]).unwrap();
-    update.flush().unwrap();
-    drop(update);
-    let file = fs::read(&path).unwrap();
-    assert!(Frame::open(&path).unwrap().unowned_bytes().unwrap() >= 96);
+    let file = updated(&array(&[0, 1, 2]), 64..128, &[7; 64]);
+    assert!(Frame::read_at(&file[..], 0).unwrap().unowned_bytes().unwrap() >= 96);
     let (_, report) = saved(&file, folder.path()).unwrap();
     assert!(!report.found_damage(), "{report:?}");
     // The entry of chunk 3, which is special, becomes wrong.
@@ -1411,6 +1407,37 @@ fn a_header_that_is_gone_is_given() {
     assert!(report.restored.iter().all(|restored| !restored.to_string().contains("frame_len")), "{report:?}");
 }
 
+/// A frame after a commit that gave a range of the array other items.
+#[cfg(feature = "compress")]
+fn updated(frame: &[u8], range: Range<u64>, items: &[u8]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    fs::write(&path, frame).unwrap();
+    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+    update.write(std::slice::from_ref(&range), items).unwrap();
+    update.flush().unwrap();
+    drop(update);
+    fs::read(path).unwrap()
+}
+
+/// A new array of uint16, in chunks of 1000 items.
+#[cfg(feature = "compress")]
+fn in_thousands(items: &[u8]) -> Vec<u8> {
+    let length = items.len() as u64 / 2;
+    let shape = [i64::try_from(length).unwrap()];
+    let shapes = Shapes { shape: &shape, chunkshape: &[1000], blockshape: &[100] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "<u2").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap().into_array_writer().unwrap();
+    writer.write(std::slice::from_ref(&(0..length)), items).unwrap();
+    writer.finish().unwrap().into_inner()
+}
+
+/// The bytes of uint16 numbers that count up, each number `repeats` times.
+#[cfg(feature = "compress")]
+fn steps(count: u16, repeats: u16) -> Vec<u8> {
+    (0..count).flat_map(|item| (item / repeats).to_le_bytes()).collect()
+}
+
 /// Decompresses each chunk of a frame.
 #[cfg(feature = "decompress")]
 fn chunk_data(frame: &[u8]) -> Vec<Vec<u8>> {
@@ -1771,15 +1798,7 @@ fn salvage_restores_no_stored_size_if_only_other_bytes_follow_a_chunk() {
 /// The frame of `compressed` after a commit that replaced a chunk. The old chunk is a recorded hole.
 #[cfg(feature = "compress")]
 fn with_replaced_chunk(number: u64) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.b2nd");
-    fs::write(&path, compressed()).unwrap();
-    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
-    let items: Vec<u8> = (0..17920_u16).flat_map(|item| (item / 7).to_le_bytes()).collect();
-    update.write(std::slice::from_ref(&(17920 * number..17920 * (number + 1))), &items).unwrap();
-    update.flush().unwrap();
-    drop(update);
-    fs::read(path).unwrap()
+    updated(&compressed(), 17920 * number..17920 * (number + 1), &steps(17920, 7))
 }
 
 #[test]
@@ -1881,26 +1900,16 @@ fn the_record_of_a_killed_commit_hides_no_chunk_if_the_order_is_assumed() {
 #[cfg(feature = "compress")]
 fn the_old_chunk_of_a_cut_array_of_one_chunk_is_unverified() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.b2nd");
-    let meta = Meta::new(Shapes { shape: &[1000], chunkshape: &[1000], blockshape: &[100] }, "<u2").unwrap();
-    let items = |by: u16| (0..1000_u16).flat_map(|item| (item / by).to_le_bytes()).collect::<Vec<u8>>();
-    let all = std::slice::from_ref(&(0..1000));
-    let mut writer = FrameBuilder::new(meta).create(&path).unwrap().into_array_writer().unwrap();
-    writer.write(all, &items(7)).unwrap();
-    writer.finish().unwrap().persist().unwrap();
-    let old = fs::read(&path).unwrap();
+    let items = steps(1000, 7);
+    let old = in_thousands(&items);
     // Without the index, the only chunk is certain.
     let report = of(old[..index_start(&old)].to_vec()).preview().unwrap();
     assert_eq!((report.lost_count(), report.unverified_count()), (0, 0), "{:?}", report.unverified);
-    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
-    update.write(all, &items(5)).unwrap();
-    update.flush().unwrap();
-    drop(update);
-    let mut file = fs::read(path).unwrap();
+    let mut file = updated(&old, 0..1000, &steps(1000, 5));
     file.truncate(starts(&file)[0] + 50);
     file[index_start(&old)..old.len()].fill(0x55);
     let (new, report) = saved(&file, folder.path()).unwrap();
-    assert_eq!(chunk_data(&new), [items(7)]);
+    assert_eq!(chunk_data(&new), [items]);
     assert_eq!(report.unverified_count(), 1, "{:?} {:?}", report.restored, report.unverified);
 }
 
@@ -1908,19 +1917,8 @@ fn the_old_chunk_of_a_cut_array_of_one_chunk_is_unverified() {
 #[test]
 #[cfg(feature = "compress")]
 fn the_chunks_of_an_index_from_before_the_last_commit_are_unverified() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.b2nd");
-    let meta = Meta::new(Shapes { shape: &[3000], chunkshape: &[1000], blockshape: &[100] }, "<u2").unwrap();
-    let items = |by: u16| (0..3000_u16).flat_map(|item| (item / by).to_le_bytes()).collect::<Vec<u8>>();
-    let mut writer = FrameBuilder::new(meta).create(&path).unwrap().into_array_writer().unwrap();
-    writer.write(std::slice::from_ref(&(0..3000)), &items(7)).unwrap();
-    writer.finish().unwrap().persist().unwrap();
-    let old = fs::read(&path).unwrap();
-    let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
-    update.write(std::slice::from_ref(&(0..1000)), &items(5)[..2000]).unwrap();
-    update.flush().unwrap();
-    drop(update);
-    let mut file = fs::read(&path).unwrap();
+    let old = in_thousands(&steps(3000, 7));
+    let mut file = updated(&old, 0..1000, &steps(1000, 5));
     let undamaged = of(file.clone()).preview().unwrap();
     assert!(!undamaged.found_damage(), "{:?}", undamaged.unverified);
     file.truncate(old.len() + 60);
