@@ -41,7 +41,8 @@ const ZSTD_OVERLENGTH: usize = 64;
 pub struct Decompressor {
     decoders: Decoders,
     /// The decompressed streams of a block, before the filters are undone. After a longer block, the vector keeps its
-    /// length. Only zstd truncates it, because zrip appends.
+    /// length. For zstd only, it is truncated to the start of each stream, because the crate zrip can only append to a
+    /// vector.
     streams: Vec<u8>,
     /// Block 0, decompressed. The filter delta combined each other block with block 0.
     reference: Vec<u8>,

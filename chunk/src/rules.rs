@@ -136,7 +136,8 @@ impl ChunkHeader {
     fn codec_fault(&self) -> Option<Fault> {
         let format = self.codec_format();
         match self.codec {
-            // C-Blosc2 takes only plugins and codecs of users from the byte `codec`, and cannot read this chunk.
+            // In the byte `codec`, C-Blosc2 accepts only a plugin or a user's codec, so it cannot read a chunk with a
+            // built-in codec there.
             Some(codec) if format == CODEC_IN_BYTE && codec.is_built_in() => {
                 Some(Fault::BuiltInCodec { codec, right: format_of(codec)? })
             }

@@ -89,7 +89,7 @@ fn decompressed<R: ReadAt>(frame: Frame<R>) -> Result<Vec<u8>, Box<dyn Error>> {
     if frame.array()?.is_some() {
         return Ok(Array::new(frame)?.whole().read()?);
     }
-    // A chunk of a table, or of one dimension, has no metalayer for the shapes.
+    // A chunk of a table, or of a dataset with one dimension, has no B2ND metalayer.
     let mut chunks = frame.chunks()?;
     let mut items = Vec::new();
     while let Some(entry) = chunks.next().transpose()? {

@@ -37,8 +37,8 @@ impl Array {
     /// another file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). Each call
     /// opens the file and reads the header.
     ///
-    /// Call `refresh` after such an error. A program that watches an array for new items calls `refresh` before each
-    /// read. The cookbook has an example.
+    /// Call `refresh` after a `Changing` error. A program that watches an array for new items calls `refresh` before
+    /// each read. The cookbook has an example.
     ///
     /// # Errors
     ///

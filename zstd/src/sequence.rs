@@ -34,7 +34,7 @@ impl Recent {
         if has_literals { self.0 } else { [second, third, first.wrapping_sub(1)] }
     }
 
-    /// The shortest offset value of a distance (`Offset_Value`).
+    /// The smallest offset value (`Offset_Value`) that stands for a distance.
     #[inline]
     pub(crate) fn value(self, distance: u32, has_literals: bool) -> u32 {
         let candidates = self.candidates(has_literals);

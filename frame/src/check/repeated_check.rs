@@ -53,8 +53,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
 }
 
 /// Waits until a writer that had these files half-written must have gone on, or the files have changed.
-// On a busy system, a writer can wait for the processor between two writes. A check can read a whole file, so only the
-// versions are compared meanwhile.
+// On a busy system, a writer can wait for the processor between two writes. Another check could read the whole file, so
+// the wait compares only the versions of the files.
 fn wait(path: &Path, files: &FrameFiles) {
     thread::sleep(INTERVAL);
     let more = if files.are_recent { EQUAL_LOOKS - 1 } else { 0 };

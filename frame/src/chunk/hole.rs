@@ -33,7 +33,7 @@ pub(crate) const START: &[u8; 16] = b"\0b2hole commit\0\0";
 /// The largest number of holes in a record. If a commit would leave more, it writes a new file.
 pub(crate) const MAX_HOLES: usize = 1 << 16;
 
-/// The largest number of holes of a frame that are read.
+/// After this number of holes, no further hole record of a frame is read.
 pub(crate) const MAX_READ: usize = 1 << 23;
 
 const NUMBER: usize = size_of::<u64>();

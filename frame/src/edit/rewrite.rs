@@ -33,9 +33,9 @@ use crate::source::ReadAt;
 /// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
 /// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
 ///
-/// Chunks, chunk index, trailer and all other metalayers are copied unchanged. There are three exceptions: an older
-/// trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk index; and if
-/// the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
+/// Chunks, chunk index, trailer and all metalayers except the array's are copied unchanged. There are three exceptions:
+/// an older trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk
+/// index; and if the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
 /// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
 /// need the feature `decompress`, they are removed. A rewrite to another path leaves the indexes out. Array data is not

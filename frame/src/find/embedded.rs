@@ -19,10 +19,10 @@ use crate::trailer::embed_list::EmbedPlace;
 /// a folder or zip file. [`keys`](Self::keys) lists these frames. [`Trailer::embedded`](crate::Trailer::embedded) also
 /// lists the keys of arrays on a server, which have no frame in the store.
 ///
-/// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses one
-/// chunk of the store at a time, and keeps it: a thread that needs this chunk too waits for it. In all, it decompresses no
-/// more bytes than the [expansion limit](expansion_limit()) of the store. The frames of a [`Store`](crate::Store) can be
-/// read as often as their user wants: there, the limit applies to each chunk alone.
+/// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses
+/// one chunk of the store at a time, and keeps the last one. Only one thread reads at a time; other threads wait. In
+/// all, it decompresses no more bytes than the [expansion limit](expansion_limit()) of the store. The frames of a
+/// [`Store`](crate::Store) can be read as often as their user wants: there, the limit applies to each chunk alone.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};

@@ -49,7 +49,7 @@ struct DamagedGap {
 }
 
 impl Order {
-    /// Whether the byte at an offset belongs to no chunk that was found. The offset of a damaged chunk can be there.
+    /// Whether the byte at an offset belongs to no chunk that was found. A damaged chunk can begin at such an offset.
     pub(super) fn is_between_chunks(&self, at: u64) -> bool {
         let next = self.found.partition_point(|&start| start <= at);
         if next == self.found.len() {

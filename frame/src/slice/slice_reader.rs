@@ -112,7 +112,8 @@ impl<R: ReadAt> Slice<'_, R> {
     /// Reads the items in C order. Each item has `typesize` bytes, as the header says, in the byte order of the dtype.
     ///
     /// Only chunks with items of the slice are read. In these chunks, only blocks with such items are decompressed,
-    /// unless the chunk has a dictionary or the delta filter. Items that were never written are zeros.
+    /// unless the chunk has a dictionary, the delta filter, or blocks of different sizes. Items that were never written
+    /// are zeros.
     ///
     /// # Errors
     ///

@@ -28,8 +28,8 @@ const MAX_LEN: usize = 1 << 16;
 /// stack.
 const MAX_DEPTH: u8 = 64;
 
-/// An array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written, from a
-/// [vlmetalayer](Trailer::packed_tensor). The items are in C order, through all chunks of the frame.
+/// The description of an array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written, read
+/// from a [vlmetalayer](Trailer::packed_tensor). The items are in C order, through all chunks of the frame.
 ///
 /// ```
 /// use b2nd_frame::Frame;

@@ -35,8 +35,8 @@ pub(crate) struct Rows {
     next: usize,
 }
 
-/// The last positions of some hashes. A free slot holds 0, as if it were position 0. This is harmless, because the
-/// bytes of each candidate are compared.
+/// The latest `ROW` positions of the hashes that select this row. A free slot holds 0, as if it were position 0. This
+/// is harmless, because the bytes of each candidate are compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     tags: [u8; ROW],

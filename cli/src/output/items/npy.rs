@@ -79,8 +79,8 @@ fn void(size: usize) -> Dtype {
     format!("|V{size}").parse().unwrap_or_else(|_| unreachable!("a size of int32"))
 }
 
-/// The reason why the lists of an array without items are not printed, if there are too many lists: a shape that
-/// contains a 0 can still have any number of empty lists.
+/// The error message if an array without items has too many empty lists to print. A shape that contains a 0 can still
+/// have any number of empty lists.
 pub(crate) fn why_too_many_lists(shape: &[usize]) -> Option<String> {
     let count = list_count(shape);
     let is_long = shape.contains(&0) && count > MAX_EXCESS;
