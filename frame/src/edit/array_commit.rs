@@ -33,8 +33,7 @@ use crate::write::output::Output;
 /// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// If all holes of a frame together have at most this number of bytes, they are no reason for a commit to write a new
-/// file.
+/// If the holes of a frame have at most this number of bytes in total, they do not force a commit to write a new file.
 const MIN_HOLES: u64 = 1 << 16;
 
 impl ArrayUpdate {
@@ -44,17 +43,17 @@ impl ArrayUpdate {
     ///
     /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
     /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
-    ///   opened, and holds its lock.
+    ///   opened, and still holds the lock of that file.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the new frame finds an error, although no other
     ///   program has changed the file.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, and python-blosc2 has made
-    ///   an index of the table meanwhile.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, the array belongs to a
+    ///   table, and python-blosc2 has made an index of this table since the first change.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the last step
-    /// fails, the write of the header, the file may have the old or the new header.
+    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the write of the
+    /// header fails, which is the last step, the file may have the old or the new header.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -98,7 +97,8 @@ impl ArrayUpdate {
         let sizes = Sizes::new(&self.meta, self.typesize)?;
         let mut header = HeaderBuilder::new();
         header.copy(self.frame.header(), self.frame.header_bytes());
-        // Before an array has items, its header can have any `chunksize` and `blocksize`.
+        // These sizes are set again, because the header of an array without items can have any `chunksize` and
+        // `blocksize`.
         sizes.set_in(&mut header);
         let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
         header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
@@ -203,8 +203,8 @@ impl ArrayUpdate {
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The chunk files of the present index must stay until this index is replaced. So no new chunk may get the
-        // number of such a file. `taken` has the numbers of all these files.
+        // The old index refers to its chunk files until it is replaced, so they must stay until then. `taken` lists the
+        // numbers of these files, which no new chunk may get.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let attributes = FileAttributes::of(self.lock.file());
@@ -240,14 +240,15 @@ impl ArrayUpdate {
             let new = writer.finish()?;
             self.commit().by_rename(frame, new, &header)
         });
-        // The index does not refer to the new files of this commit. But if another program is changing the frame, or
-        // has changed it, one of these files can belong to the other program by now.
+        // If the commit has failed, the old index is still in use, and it does not refer to the new files. So they are
+        // removed. But they stay if another program is changing the frame, or has changed it, because some of them may
+        // belong to that program by now.
         let committed = committed.inspect_err(|_| {
             if self.commit().is_alone() {
                 remove(&files);
             }
         })?;
-        // The new file is locked, so no other writer can refer to one of the old files meanwhile.
+        // The new header file is locked, so no other writer can have reused one of the old chunk files.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
         Ok(committed)
     }

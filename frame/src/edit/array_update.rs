@@ -39,15 +39,16 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// is killed at any moment of a commit, the array in the file is either as before the commit, or as after it. Changes
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
-/// In a contiguous frame, a commit writes the changed chunks, the chunk index and the trailer after the end of the
-/// frame, reads the new frame back, and then writes the header in a single write. The bytes of the old chunks, index
-/// and trailer stay as they are: they become holes, which [`check`](crate::check()) recognizes, and which
-/// [`cbytes`](crate::Header::cbytes) includes. So a program that has already read the old header can go on to read the
-/// old array. In four cases, a commit instead writes a new file, which replaces the old file:
+/// In a contiguous frame, a commit first writes the changed chunks, the chunk index and the trailer after the end of
+/// the frame. Then it reads the new frame back, and writes the header in a single write. The bytes of the old chunks,
+/// index and trailer stay as they are, and become holes. So a program that has already read the old header can continue
+/// to read the old array. [`check`](crate::check()) recognizes the holes, and [`cbytes`](crate::Header::cbytes)
+/// includes them. In four cases, a commit instead writes a new file, which replaces the old file:
 ///
-/// - The holes would exceed 64 KiB and the size of the unchanged chunks.
-/// - The length of the header changes, as with [stale bytes](crate::ArrayHeader::stale_tail) after the array's
-///   metalayer, which the new header does not have.
+/// - The holes would exceed both 64 KiB and the stored size of the unchanged chunks, or the commit would leave more
+///   than 65,536 holes.
+/// - The length of the header changes. This happens if the old header has [stale bytes](crate::ArrayHeader::stale_tail)
+///   after the array's metalayer, because the new header has none.
 /// - The array's metalayer is not within the first 4 KiB of the file.
 /// - The array is empty before or after the commit.
 ///
@@ -55,43 +56,44 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 ///
 /// New files get the attributes of the old file, or of the old `chunks.b2frame`: the mode, the owner, the group and, on
 /// Linux, the access control list. If the system does not allow one of these changes, it is skipped without an error,
-/// and nobody gets more permissions than before. A user who is not the owner becomes the owner of a new file; the old
-/// owner can then lose access to it. Hard links and other extended attributes of a replaced file are lost.
+/// and nobody gets more permissions than before. If you are not the owner of the old file, you become the owner of the
+/// new file, and the old owner can lose access to it. Hard links and all other extended attributes of a replaced file
+/// are lost.
 ///
 /// # Several processes
 ///
-/// The file is locked until the `ArrayUpdate` is dropped, so the writers of this crate exclude each other, in all
-/// processes, where the file system [has locks](crate::has_locks()). If the frame has a `.b2lock` file of C-Blosc2, the
-/// lock of that file is held too. **C-Blosc2 and python-blosc2 lock only if they are asked to.** A program that changes
-/// the frame without that lock at the same time can damage it; a commit notices most such changes before it writes the
-/// header, and fails with [`Changing`](crate::ErrorKind::Changing). A new modification time is enough for this error.
-/// Some network file systems set this time seconds after a write, so a commit can fail although no other program
-/// writes. Then open the array again.
+/// The file is locked until the `ArrayUpdate` is dropped. So if the file system [has locks](crate::has_locks()), the
+/// writers of this crate exclude each other, also across processes. If the frame has a `.b2lock` file of C-Blosc2, the
+/// lock of that file is held too. **C-Blosc2 and python-blosc2 lock only if their user asks for it.** A program that
+/// changes the frame at the same time, without the lock, can damage the frame. A commit notices most such changes
+/// before it writes the header, and fails with [`Changing`](crate::ErrorKind::Changing). A new modification time is
+/// enough for this error. Some network file systems set the modification time seconds after a write, so a commit can
+/// fail although no other program writes. In that case, open the array again.
 ///
-/// A program that only reads needs no lock. If it has the array open, it sees the new array after a commit to a
-/// contiguous frame when it reads the header again; python-blosc2 does so by itself. In a sparse frame, the program may
-/// look for the removed file of a replaced chunk until it opens the array again.
+/// A program that only reads needs no lock. After a commit to a contiguous frame, a program that has the array open
+/// sees the new array when it reads the header again. python-blosc2 reads the header again by itself. After a commit to
+/// a sparse frame, the program may look for a removed chunk file until it opens the array again.
 ///
 /// # Indexes of python-blosc2
 ///
 /// python-blosc2 can compute indexes from the items of an array (`create_index`), and keeps them in a vlmetalayer
 /// ([`is_derived`](crate::Vlmetalayer::is_derived)) and in files beside the array. A commit that changes items or the
 /// shape also marks these indexes as stale, so python-blosc2 does not use them before it has built them again
-/// (`rebuild_index`). If they cannot be marked, the vlmetalayer is removed. The results of queries that python-blosc2
-/// 4.2 and 4.3 kept are always removed. A process of python-blosc2 that has used an index before the commit keeps the
+/// (`rebuild_index`). If the indexes cannot be marked, the vlmetalayer is removed. Query results that python-blosc2 4.2
+/// and 4.3 stored are always removed. A process of python-blosc2 that has used an index before the commit keeps the
 /// index in memory, and does not see the mark.
 ///
 /// # The note of a salvage
 ///
-/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks and those that
-/// could not be verified. A resize gives them their new numbers. A chunk leaves the list if a write replaces all its
-/// items, or a resize removes it.
+/// If the array was [salvaged](crate::Salvage), its vlmetalayer `b2nd_salvage` lists the lost chunks and the chunks
+/// that could not be verified. A resize updates the chunk numbers in this list. A chunk is removed from the list if a
+/// write replaces all its items, or if a resize removes the chunk.
 ///
 /// # Compression and memory
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
-/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks are in memory, compressed; at most 64 MiB
-/// of them, or one chunk, are decompressed.
+/// only decompresses, lz4 is used instead. Until the `flush`, changed chunks stay in memory, most of them compressed.
+/// At most 64 MiB of them are decompressed at a time, or one chunk if it is larger.
 ///
 /// ```
 /// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
@@ -142,7 +144,7 @@ pub struct ArrayUpdate {
 /// The origin of a chunk that is not in the file.
 pub(super) const NEW: u64 = u64::MAX;
 
-/// A shape that the array can get, in its metalayer and as a geometry.
+/// A valid new shape of the array, as a metalayer and as a geometry.
 struct NewShape {
     meta: Meta,
     geometry: Geometry,
@@ -154,16 +156,17 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or an array with an old layout. Also
-    ///   if other bytes follow the frame in its file, such as zeros after a loss of power.
-    ///   [`Rewrite`](crate::Rewrite) converts an old layout, and a rewrite to another path leaves other bytes out.
+    ///   if the file has further bytes after the frame, such as zeros after a loss of power. A
+    ///   [`Rewrite`](crate::Rewrite) converts an old layout. A rewrite to another path copies only the frame, without
+    ///   the bytes after it.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the frame finds an error.
-    /// - [`Locked`](crate::ErrorKind::Locked) if another writer has the frame.
+    /// - [`Locked`](crate::ErrorKind::Locked) if another writer holds a lock of the frame.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_patiently(path, Duration::ZERO)
     }
 
-    /// Opens an array to change it. If another writer has the frame, waits for it, for at most `patience`.
+    /// Opens an array to change it. If another writer holds a lock of the frame, waits for it for at most `patience`.
     ///
     /// # Errors
     ///
@@ -186,8 +189,8 @@ impl ArrayUpdate {
     /// ```
     pub fn open_patiently(path: impl AsRef<Path>, patience: Duration) -> Result<Self, Error> {
         let path = path.as_ref();
-        // Another writer may change this header before the lock is taken. Only the frame type is taken from it, because
-        // no writer changes the type in place.
+        // Another writer may change this header before the lock is taken. Only the frame type in this header is used,
+        // because no writer changes the type in place.
         let unlocked = open_frame(path)?;
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
@@ -275,13 +278,13 @@ impl ArrayUpdate {
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, or the number of bytes does
     ///   not fit the region.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if a chunk cannot be decompressed.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2 that
-    ///   has indexes or generated columns: these are in other files, so they cannot change together with the items. Also
-    ///   if the items are [computed or elsewhere](crate::ObjectKind::is_active), as in a `Proxy`, or belong to a
-    ///   [store](crate::ObjectKind::is_store), and if this crate cannot apply the codec or a filter.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the array belongs to a table (`CTable`) of python-blosc2
+    ///   that has indexes or generated columns. These are in other files, so they cannot change together with the
+    ///   items. Also if the items are [computed or stored elsewhere](crate::ObjectKind::is_active), as in a `Proxy`, or
+    ///   if the frame is a [store](crate::ObjectKind::is_store). Also if this crate cannot apply the codec or a filter.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed since the `ArrayUpdate` was opened.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for a chunk.
-    /// - The error of reading the table's file, if that fails.
+    /// - The error of reading a file of the table, if this read fails.
     ///
     /// After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
@@ -325,14 +328,15 @@ impl ArrayUpdate {
     }
 
     /// Changes the shape. Each dimension grows or shrinks at its end. New items are zeros, even in places that had
-    /// items before the array shrank. (C-Blosc2 shows the old items again.)
+    /// items before the array shrank. (After a resize by C-Blosc2, the old items reappear.)
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape has another number of dimensions, or is not valid.
-    /// [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than a frame can have.
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if the items cannot change, as with [`write`](Self::write).
-    /// If a chunk gets new items, also the errors of `write` about that chunk. After an error, nothing is changed.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the new shape is not valid, or its number of dimensions
+    /// differs from that of the array. [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than
+    /// a frame can have. [`Unsupported`](crate::ErrorKind::Unsupported) if the items cannot change, as with
+    /// [`write`](Self::write). If a chunk gets new items, also the errors of `write` about that chunk. After an error,
+    /// nothing is changed.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let new = self.new_shape(shape)?;
         self.check_refusal()?;
@@ -384,7 +388,7 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Removes all vlmetalayers of this name: a damaged trailer can have several. Returns whether there was one.
+    /// Removes all vlmetalayers of this name: a damaged trailer can have several. Returns false if there were none.
     pub fn remove_vlmetalayer(&mut self, name: &str) -> bool {
         let before = self.vlmetalayers.len();
         self.vlmetalayers.retain(|(other, _)| other != name.as_bytes());
@@ -402,8 +406,8 @@ impl ArrayUpdate {
         Ok(NewShape { meta, geometry })
     }
 
-    /// Gives the array a new shape, and writes the items of a region of the new shape, in C order. The region must have
-    /// all items that are new in this shape. After an error, nothing is changed.
+    /// Gives the array a new shape, and writes the items of a region of the new shape, in C order. The region must
+    /// include all items that are new in this shape. After an error, nothing is changed.
     fn write_in(&mut self, new: NewShape, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let (before, after, typesize) = (self.geometry.clone(), new.geometry.clone(), self.typesize);
         check_region(&after, region, typesize, items.len())?;
@@ -417,7 +421,7 @@ impl ArrayUpdate {
         let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
         // If all chunks of this write can be open together, those that are already open stay open. They get their new
-        // items last, after all that can fail.
+        // items last, after all steps that can fail.
         let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
         if has_room {
             parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
@@ -437,8 +441,8 @@ impl ArrayUpdate {
             gather(&part, &mut chunk)?;
             changed.insert(part.number(), chunk, is_complete, &mut self.compressor)?;
         }
-        // All that can fail comes before the first change. (`gather` cannot fail any more, because `check_region` has
-        // compared the lengths.)
+        // `set_shape` is the last step that can fail, so an error leaves everything unchanged. (`gather` can no longer
+        // fail, because `check_region` has compared the lengths.)
         let replaced = parts.clone().filter(|part| is_whole(part) && old_number(part).is_some());
         self.set_shape(new, &replaced.map(|part| part.number()).collect())?;
         for part in parts.filter(|_| has_room) {
@@ -450,15 +454,15 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Chunks keep old items in the places of new items, so the caller must overwrite
-    /// these. `replaced` has the new numbers of the old chunks that the caller overwrites whole. After an error,
-    /// nothing is changed.
+    /// Gives the array a new shape. Where the new shape has new items, chunks may still contain old items, so the
+    /// caller must overwrite these. `replaced` has the new numbers of the old chunks that the caller overwrites
+    /// completely. After an error, nothing is changed.
     fn set_shape(&mut self, new: NewShape, replaced: &BTreeSet<u64>) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
         let (old_grid, new_grid) = (self.geometry.grid_of_chunks(), geometry.grid_of_chunks());
-        // The first dimension of the grid does not change the numbers of the chunks, which are in C order. So an append
-        // of a row takes the same time for any number of chunks.
+        // Chunks are numbered in C order, so a change along the first dimension of the grid renumbers no chunk. An
+        // append of a row therefore takes the same time for any number of chunks.
         let moved = if old_grid.get(1..) == new_grid.get(1..) {
             let more = nchunks.saturating_sub(self.origins.len());
             self.origins.try_reserve(more).map_err(Error::too_large)?;
@@ -475,7 +479,8 @@ impl ArrayUpdate {
             Some(origins)
         };
         let number = |old| renumbered(old, &self.geometry, &geometry);
-        // The note of a salvage can be long. An append of a row changes nothing in it.
+        // The note of a salvage can be long, so it is processed only if it can change. An append of a row does not
+        // change it.
         if moved.is_some() || geometry.nchunks() < self.geometry.nchunks() || !replaced.is_empty() {
             renumber(&mut self.vlmetalayers, self.geometry.nchunks(), |old| {
                 number(old).filter(|number| !replaced.contains(number))
@@ -516,7 +521,8 @@ impl ArrayUpdate {
     /// Fails if the items must not or cannot change.
     fn check_refusal(&mut self) -> Result<(), Error> {
         self.compressor.get()?;
-        // The first change asks, and then the commit.
+        // These checks are made before the first change of items, not before each one. The commit checks the table
+        // again.
         if !self.changes_items {
             self.frame.kind().refuse_without_items()?;
             refuse_column(&self.path)?;
@@ -598,8 +604,8 @@ fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
 }
 
-/// Refuses new items whose shape does not fit an append to the array `to` along a dimension. The items have all
-/// dimensions of the array, or all except `axis`: then they make the array longer by 1.
+/// Refuses new items whose shape does not fit an append to the array `to` along a dimension. The items must have all
+/// dimensions of the array, or all except `axis`. Items without the dimension `axis` make the array longer by 1.
 pub fn check_appended_shape(to: &Meta, axis: usize, found: &[u64]) -> Result<(), Error> {
     let shape = to.shape();
     if axis >= shape.len() {

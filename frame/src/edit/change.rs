@@ -33,9 +33,9 @@ use crate::source::ReadAt;
 /// python-blosc2 may have computed indexes from the items. A new shape or dtype makes these indexes wrong. Then the
 /// edit first writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header
 /// makes the change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so
-/// python-blosc2 does not use them before it has built them again (`rebuild_index`). Without the feature `decompress`,
-/// or if they cannot be read, they are removed. The results of queries that python-blosc2 4.2 and 4.3 kept are always
-/// removed. In a sparse frame, a new `chunks.b2frame` replaces the old one.
+/// python-blosc2 does not use them before it has built them again (`rebuild_index`). Indexes that cannot be read are
+/// removed. To read compressed indexes, the feature `decompress` is needed. Query results that python-blosc2 4.2 and
+/// 4.3 stored are always removed. In a sparse frame, the edit instead replaces `chunks.b2frame` by a new file.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -192,14 +192,14 @@ impl<'f, R> Edit<'f, R> {
         }
     }
 
-    /// Checks that the file still holds this frame, and nothing else. If the new shape undoes an interrupted resize,
-    /// also checks that the chunk index has one entry for each chunk that the header counts.
+    /// Checks that the file contains this frame with an unchanged header, and nothing else. If the new shape undoes an
+    /// interrupted resize, also checks that the chunk index has one entry for each chunk that the header counts.
     fn check_file(&self, path: &Path) -> Result<(), Error> {
         self.frame.check_whole(path)?;
         let array = self.frame.array()?.filter(|_| self.shape.is_some());
         let expected = array.and_then(|array| array.geometry().ok()).map(|geometry| geometry.nchunks());
         if expected.is_some() && expected != self.frame.header().nchunks() {
-            // `chunks` fails if the chunk index and the header disagree on the number of chunks.
+            // The call fails if the chunk index and the header disagree on the number of chunks.
             Chunks::open_or_changing(&open_frame(path)?)?;
         }
         Ok(())
@@ -234,17 +234,17 @@ impl Edit<'_, File> {
     /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can
     /// overwrite the new header with the old one.**
     ///
-    /// A process that reads the header during the write may see half of the change. This can happen with any writer,
-    /// and [`open_stable`](Frame::open_stable) avoids it.
+    /// A process that reads the header during the write may see half of the change. The same is true of every other
+    /// writer. [`open_stable`](Frame::open_stable) avoids such reads.
     ///
     /// # Errors
     ///
     /// - [`InvalidInput`] if a new shape, dtype or metalayer does not fit the frame, or the frame was not opened by its
     ///   path.
     /// - [`Unsupported`] if the frame has no array to change, or is not the whole file. Also if the shape or dtype
-    ///   changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated columns:
-    ///   these are in other files, so they cannot change together with the items. Also if the shape or dtype changes, and
-    ///   the items are [computed or elsewhere](crate::ObjectKind::is_active).
+    ///   changes, and the items are [computed or stored elsewhere](crate::ObjectKind::is_active). Also if the shape or
+    ///   dtype changes, and the array belongs to a table (`CTable`) of python-blosc2 that has indexes or generated
+    ///   columns. These are in other files, so they cannot change together with the items.
     /// - [`TooLarge`] if the shape has more items or chunks than the format can count.
     /// - [`Malformed`] if the new metalayer is malformed, or the array contradicts the header.
     /// - [`Locked`] if another process holds the lock.

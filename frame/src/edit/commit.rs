@@ -3,11 +3,11 @@
 //! 1. Take the locks (`WriterLock`).
 //! 2. Open the frame again, and compare it with the planned one (`FrameState::reopen`).
 //! 3. Write everything but the header where no reader looks: after the end of the frame, or into new files. Sync it.
-//! 4. Read the new frame as a new reader will (`read_back.rs`).
-//! 5. Look again for a lock file and for indexes of a table, compare again, and then make the new frame valid: write
-//!    the header in one piece (`HeaderWrite`), or rename a new file.
+//! 4. Read the new frame back, as a later reader will (`read_back.rs`).
+//! 5. Look again for a lock file and for indexes of a table, and compare the old frame again. Then make the new frame
+//!    valid: write the header in a single write (`HeaderWrite`), or rename a new file.
 //!
-//! An error before step 5 leaves the old frame.
+//! If an error occurs before this write or rename, the old frame stays valid.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -31,7 +31,7 @@ pub(crate) struct Commit<'c> {
     pub(crate) path: &'c Path,
     /// The old frame.
     pub(crate) frame: &'c Frame<()>,
-    /// The state of the old frame. It follows the writes of this commit to the file, so a commit that failed can be
+    /// The state of the old frame. It is updated when this commit writes to the file, so that a failed commit can be
     /// repeated.
     pub(crate) state: &'c mut FrameState,
     pub(crate) lock: &'c mut WriterLock,
@@ -81,8 +81,9 @@ impl Commit<'_> {
                 Ok((frame, state))
             }
             Err(error) => {
-                // The file still has the old header, so the old frame is complete, even if the removal fails. Only
-                // bytes of a commit are removed, and only while no other program can be writing there.
+                // The file still has the old header, so the old frame is complete, even if the removal fails. Only the
+                // bytes of this unfinished commit are removed, and only if no program that uses the lock file can be
+                // writing there.
                 if self.lock.excludes_others() {
                     let _ = self.remove_killed_commit();
                 }
@@ -99,7 +100,7 @@ impl Commit<'_> {
         new: NewFrame,
         header: &[u8],
     ) -> Result<Committed, Error> {
-        // Without attributes, the new file stays private.
+        // If the attributes cannot be read, the new file stays private.
         if let Ok(attributes) = FileAttributes::of(self.lock.file()) {
             attributes.give_to(new.file(), true);
         }
@@ -111,8 +112,8 @@ impl Commit<'_> {
         Ok(committed)
     }
 
-    /// The last step before the new frame becomes valid: looks again for a lock file, for indexes of the table, and for
-    /// changes of the frame by another program.
+    /// Makes the last checks before the new frame becomes valid. Takes the lock of the lock file, if there is one now,
+    /// and raises its counter. Fails if the table has indexes now, or another program has changed the frame.
     fn compare_again(&mut self) -> Result<(), Error> {
         self.lock.announce()?;
         if self.changes_items {
@@ -143,7 +144,7 @@ impl Commit<'_> {
             return Ok(());
         }
         let (file, frame_len) = (self.lock.file(), self.frame.header().frame_len);
-        // On Windows, the modification time is certain only after a sync.
+        // On Windows, the modification time is final only after a sync.
         let removed = self.state.follow(file, || file.set_len(frame_len).and_then(|()| file.sync_all()));
         removed.map_err(|error| Error::io("write", self.path, error))
     }
@@ -162,8 +163,8 @@ impl<R> Frame<R> {
         Ok(file.size().map_err(unreadable)?.saturating_sub(self.offset()))
     }
 
-    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. The bytes of a
-    /// commit that was killed may follow the frame. Returns whether they do.
+    /// Checks what [`check_same`](Self::check_same) checks, and also that the frame is the whole file. Only the bytes
+    /// of a killed commit may follow the frame. Returns true if they do.
     pub(crate) fn check_whole(&self, path: &Path) -> Result<bool, Error> {
         let file_len = self.check_same(path)?;
         let frame_len = self.header().frame_len;

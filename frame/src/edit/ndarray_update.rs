@@ -42,12 +42,12 @@ impl ArrayUpdate {
         self.write(region, &items)
     }
 
-    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions. If it
-    /// lacks the dimension `axis`, such as a single row, the array in the file becomes longer by 1.
+    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions. An
+    /// array without the dimension `axis`, such as a single row, makes the array in the file longer by 1.
     ///
-    /// The chunk shape does not change. In a file that [`write_array`](crate::write_array()) made of a single row, each
-    /// appended row is a chunk of its own. So make the file with chunks for the final size of the array, as in the
-    /// example.
+    /// The chunk shape does not change. If [`write_array`](crate::write_array()) has made the file from a single row,
+    /// each appended row becomes a separate chunk. So make the file with chunks for the final size of the array, as in
+    /// the example.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! The trailer that a change of the header needs, because the indexes of python-blosc2 become stale with the change.
+//! The new trailer for a change of the header that changes items. Such a change makes the indexes of python-blosc2
+//! wrong, and the new trailer marks them as stale.
 
 use core::ops::Range;
 use std::fs::File;
@@ -23,8 +24,8 @@ use crate::read::open::open_frame;
 use crate::trailer::derived_layers::outdated;
 use crate::write::destination::Destination;
 
-/// Whether a new metalayer of an array changes its items: the shape or the dtype differs. The same dtype can have two
-/// texts.
+/// Whether a new metalayer of an array changes its items: the shape or the dtype differs. Two different texts can stand
+/// for the same dtype, so the parsed dtypes are compared too.
 pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
     let dtype = |meta: &Meta| meta.dtype().and_then(|text| text.parse::<Dtype>().ok());
     let is_same = before.dtype() == after.dtype()
@@ -34,25 +35,26 @@ pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
 
 /// Whether a new header of a frame changes the items of its array.
 pub(super) fn changes_array<R>(before: &Frame<R>, after: &Frame<()>) -> bool {
-    // An edit of an array's metalayer that cannot be read is refused, so such a metalayer does not change.
+    // If an array's metalayer cannot be read, an edit of it is refused, so the array does not change.
     let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
     arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()))
 }
 
-/// A new trailer for a frame in a file, and what is between the header and the trailer in the new frame.
+/// A new trailer for a frame in a file, with the record of holes and the chunk index that precede it.
 pub(super) struct NewTrailer {
     frame: Frame,
-    /// What is written after the end of a contiguous frame, before the chunk index: the record of the holes.
+    /// The bytes to write after the end of a contiguous frame, before the copy of the chunk index. They mark the start
+    /// of a commit and record the holes.
     holes: Vec<u8>,
-    /// The bytes of the chunk index, from its start to the old trailer.
+    /// The byte range of the chunk index in the old frame, up to the old trailer.
     index: Range<u64>,
     bytes: Vec<u8>,
     has_vlmetalayers: bool,
 }
 
 impl NewTrailer {
-    /// The new trailer that the frame at this path needs when it gets the header of `after`. `None` if the old trailer
-    /// can stay. An error if the items belong to a table.
+    /// Returns the new trailer that the frame at this path needs for the header of `after`; `None` if the old trailer
+    /// can stay. Fails if python-blosc2 has computed indexes or columns of a table from the items.
     pub(super) fn of_change<R>(
         path: &Path,
         before: &Frame<R>,
@@ -85,8 +87,8 @@ impl NewTrailer {
         self.index.end.saturating_sub(self.index.start)
     }
 
-    /// The header `after` with the new places of index and trailer: in a contiguous frame, after the end of the old
-    /// frame. In a sparse frame, the index stays in its place, and the trailer follows it.
+    /// Returns the header `after` with the new offsets of index and trailer. In a contiguous frame, both are after the
+    /// end of the old frame. In a sparse frame, the index stays in its place, and the trailer follows it.
     pub(super) fn header(&self, after: &Frame<()>) -> Result<Frame<()>, Error> {
         let header = after.header();
         let (index_start, cbytes) = if header.is_sparse() {
@@ -109,8 +111,8 @@ impl NewTrailer {
         Frame::parse(&bytes)
     }
 
-    /// Makes the change `after` and this trailer valid at once. Returns the new frame and, if a new file replaces the
-    /// old one, this file.
+    /// Commits the header `after` and this trailer in one step. Returns the new frame and, if a new file replaces the
+    /// old one, the new file.
     pub(super) fn commit(
         mut self,
         commit: Commit<'_>,

@@ -17,12 +17,13 @@ pub(super) struct OldChunks {
     pub(super) kept: Vec<(u64, EntryValue)>,
     /// The stored size of the unchanged chunks.
     pub(super) kept_nbytes: u64,
-    /// For each other stored chunk, its place and its stored size. The place is the offset of the chunk, from the end
-    /// of the header, or, in a sparse frame, the number of its file.
+    /// For each stored chunk that is replaced or removed, its place and its stored size. In a contiguous frame, the
+    /// place is the offset of the chunk, counted from the end of the header. In a sparse frame, it is the number of the
+    /// chunk file.
     pub(super) gone: Vec<(u64, u64)>,
-    /// The bytes between the chunks of a contiguous frame.
+    /// The number of bytes in the holes of a contiguous frame before the commit.
     pub(super) hole_nbytes: u64,
-    /// The offset at which the last record of holes ends.
+    /// The offset at which the most recent record of holes ends.
     pub(super) last_record: Option<u64>,
 }
 
@@ -34,7 +35,7 @@ impl OldChunks {
     pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
         let header_len = frame.header().header_len as u64;
         let is_sparse = frame.header().is_sparse();
-        // The header of a frame without items can still count bytes of chunks.
+        // A frame without items has no chunks, but its header can still count bytes of chunks. This count is ignored.
         let chunks_len = if frame.header().nbytes > 0 { chunks_len(frame.header()) } else { 0 };
         // A commit leaves its record directly before the index. The record has the total size of all holes, so the
         // headers of the unchanged chunks need not be read.
@@ -107,7 +108,7 @@ impl OldChunks {
     /// The record of the holes that a commit after the end of the frame leaves.
     pub(super) fn hole_record(&self, header: &Header) -> HoleRecord {
         let within = |offset: u64| offset.saturating_sub(header.header_len as u64);
-        // The old index and the old trailer, and the start of the commit.
+        // The old index, the old trailer and the mark at the start of the commit become one hole.
         let replaced = within(index_start(header))..within(header.frame_len) + START.len() as u64;
         let mut record = HoleRecord { previous: self.last_record, nbytes: 0, holes: self.holes() };
         record.holes.push(replaced);

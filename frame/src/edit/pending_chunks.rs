@@ -7,21 +7,22 @@ use b2nd_chunk::{CParams, Compressor, ErrorKind, decompress_to_vec};
 use crate::chunk::expansion::zeroed;
 use crate::error::Error;
 
-/// The maximum number of bytes of all open chunks together. A single chunk can be longer.
+/// The maximum total size of the open chunks in bytes. If only one chunk is open, it can be larger.
 const MAX_OPEN: usize = 1 << 26;
 
 /// The changed chunks, by their numbers in the new shape.
 ///
-/// They are compressed, except *open* chunks: chunks that were written last and are not complete. The next write often
-/// continues in them.
+/// They are compressed, except the *open* chunks. An open chunk was written recently and is not complete, so the next
+/// write often continues in it.
 #[derive(Default)]
 pub(super) struct PendingChunks {
     chunks: BTreeMap<u64, PendingChunk>,
-    /// The numbers of the open chunks, by the turn of their last write.
+    /// The numbers of the open chunks, in the order of their latest writes. The key is the value of the counter `turn`
+    /// at that write.
     open: BTreeMap<u64, u64>,
     /// The bytes of the open chunks.
     open_nbytes: usize,
-    /// The next turn.
+    /// A counter of writes to open chunks.
     turn: u64,
 }
 
@@ -49,7 +50,7 @@ impl PendingChunks {
         matches!(self.chunks.get(&number), Some(PendingChunk::Open { .. }))
     }
 
-    /// Makes an open chunk the last one that [`make_room`](Self::make_room) compresses.
+    /// Marks an open chunk as the most recently written one, so [`make_room`](Self::make_room) compresses it last.
     pub(super) fn touch(&mut self, number: u64) {
         if let Some(PendingChunk::Open { turn, .. }) = self.chunks.get_mut(&number) {
             self.open.remove(turn);
@@ -112,8 +113,8 @@ impl PendingChunks {
         self.open_nbytes
     }
 
-    /// Compresses the open chunks that were written first, until there is room for more bytes of open chunks. No item
-    /// changes.
+    /// Compresses open chunks, the least recently written one first, until `nbytes` more bytes of open chunks are
+    /// allowed. No item changes.
     pub(super) fn make_room(&mut self, nbytes: usize, compressor: &mut LazyCompressor) -> Result<(), Error> {
         while self.open_nbytes.saturating_add(nbytes) > MAX_OPEN {
             let Some((_, &number)) = self.open.first_key_value() else { break };
@@ -186,7 +187,7 @@ impl PendingChunks {
         }
     }
 
-    /// Removes a chunk that has just been replaced or dropped from the open chunks.
+    /// Updates the list of open chunks after a chunk was replaced or dropped.
     fn forget(&mut self, chunk: &PendingChunk) {
         if let PendingChunk::Open { items, turn } = chunk {
             self.open.remove(turn);
@@ -195,8 +196,8 @@ impl PendingChunks {
     }
 }
 
-/// A compressor that is made when items are changed. The codec or a filter of the array may be unsupported, but a
-/// change of vlmetalayers alone does not need them.
+/// A compressor that is created only when items are changed. So if the codec or a filter of the array is unsupported,
+/// the vlmetalayers can still be changed.
 pub(super) struct LazyCompressor {
     params: CParams,
     compressor: Option<Compressor>,

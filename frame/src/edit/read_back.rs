@@ -1,4 +1,4 @@
-//! Reads a new frame, as a new reader will, before it is the frame at its path.
+//! Reads a new frame back, as a later reader will, before it becomes the frame at its path.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
 use crate::source::ReadAt;
 
-/// Checks a new frame before it is the frame at its path, and returns its state.
+/// Checks a new frame before it becomes the frame at its path, and returns its state.
 pub(crate) fn read_back(
     header: &[u8],
     reader: impl ReadAt,

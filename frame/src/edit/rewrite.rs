@@ -30,19 +30,20 @@ use crate::source::ReadAt;
 /// | sparse or contiguous | converts to the [given frame type](Self::sparse); this also works for frames without an array |
 /// | bytes that belong to [no chunk](Frame::unowned_bytes) | leaves them out, so the new frame is shorter; this needs the feature `decompress` if the chunk index is compressed |
 ///
-/// After the rewrite, C-Blosc2 can open frames that it could not open before. A Caterva file can be opened as an array
-/// again: without the rewrite, C-Blosc2 3 and later open it as plain chunks, without a shape.
+/// After the rewrite, C-Blosc2 can open frames that it could not open before. C-Blosc2 3 and later open a Caterva file
+/// only as plain chunks, without a shape. After the rewrite, they open it as an array.
 ///
-/// Chunks, chunk index, trailer and all metalayers except the array's are copied unchanged. There are three exceptions:
-/// an older trailer is converted; if the frame type changes or holes are left out, the new frame gets a new chunk
-/// index; and if the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
-/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. In a rewrite in place, indexes are marked as stale, so
-/// python-blosc2 does not use them before it has built them again (`rebuild_index`); if they cannot be read, which can
-/// need the feature `decompress`, they are removed. A rewrite to another path leaves the indexes out. Array data is not
-/// decompressed.
+/// Chunks, chunk index, trailer and all metalayers except the array's are copied unchanged. There are three exceptions.
+/// An older trailer is converted. If the frame type changes or holes are left out, the new frame gets a new chunk
+/// index. If the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too: a rewrite in place marks the indexes in them as stale,
+/// so python-blosc2 does not use the indexes before it has built them again (`rebuild_index`). Indexes that cannot be
+/// read are removed. To read compressed indexes, the feature `decompress` is needed. A rewrite to another path leaves
+/// the indexes out. Array data is not decompressed.
 ///
-/// If neither shape nor dtype changes, a copy uses the index files of the original, as a copy of the file by `cp` does.
-/// If python-blosc2 builds an index of the original again, queries of the copy are wrong.
+/// If neither shape nor dtype changes, a rewrite to another path keeps the indexes. They refer to the index files of
+/// the original, as in a copy of the file by `cp`. If python-blosc2 later builds an index of the original again,
+/// queries of the copy find wrong items.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
 /// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,
@@ -71,13 +72,13 @@ use crate::source::ReadAt;
 /// # Locks
 ///
 /// A rewrite in place locks the file, so that writers of this crate exclude each other. If the frame has a `.b2lock`
-/// file of C-Blosc2, a rewrite in place also holds the exclusive lock of that file, and a rewrite to another path the
-/// shared lock. If another process holds one of the locks for longer than the [`patience`](Self::patience), the result
-/// is an error.
+/// file of C-Blosc2, a rewrite in place also holds the exclusive lock of that file. A rewrite to another path holds the
+/// shared lock of the `.b2lock` file. If another process holds one of the locks for longer than the
+/// [`patience`](Self::patience), the result is an error.
 ///
-/// **Without a `.b2lock`, a writer of C-Blosc2 that has the old file open does not notice the new file. Its later
-/// writes may go to the old file, and are then lost. Or they may go to the new file, and can damage it, because it
-/// still uses the old header.**
+/// **Without a `.b2lock`, a writer of C-Blosc2 that has the old file open does not notice the new file. The later
+/// writes of C-Blosc2 may go to the old file, and are then lost. Or they may go to the new file, and can damage it,
+/// because C-Blosc2 still uses the old header.**
 ///
 /// ```
 /// use b2nd_frame::{Frame, Rewrite};
@@ -256,8 +257,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     ///   in place.
     /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. Without an
     ///   array, a rewrite can only change the frame type or remove holes. Also if the shape or dtype changes, and the
-    ///   items are computed or elsewhere. In a rewrite in place, also if the shape or dtype changes, and the array
-    ///   belongs to a table, as in [`Edit::apply`](crate::Edit::apply).
+    ///   items are [computed or stored elsewhere](crate::ObjectKind::is_active). Also if the shape or dtype changes in
+    ///   a rewrite in place, and the array belongs to a table with indexes or generated columns.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

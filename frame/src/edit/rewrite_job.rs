@@ -129,10 +129,11 @@ impl<'p> Job<'p> {
         }
     }
 
-    /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the frame
-    /// type stays the same, the new frame is checked now. The check of the old frame is not enough: if its header is of
-    /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes, the
-    /// new frame is checked only after it is written, because its chunks are not in their new places yet.
+    /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the chunks
+    /// keep their places, the new frame is checked now. The check of the old frame is not enough: if its header is of
+    /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes or
+    /// holes are left out, the new frame is checked only after it is written, because its chunks are not in their new
+    /// places yet.
     pub(super) fn read<R: ReadAt>(&self, frame: &Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
         let rewritten = Rewritten::new(frame, self.changes, in_place)?;
@@ -142,8 +143,8 @@ impl<'p> Job<'p> {
             return Ok((rewritten, after));
         };
         // For the check, the new frame has the path of the old frame, because the chunk files of a sparse frame are
-        // beside this path. `by_directory`, which records that the frame was opened by its directory, is copied too:
-        // the check needs it to report an error if such a frame is not sparse.
+        // beside this path. The field `by_directory` is copied too. It records that the frame was opened by its
+        // directory, so the check can report an error if such a frame is not sparse.
         let (path, by_directory) = (frame.path.clone(), frame.by_directory);
         let new = NewBytes { header, kept, trailer, frame };
         let seen = Frame { path, by_directory, ..after.clone() }.map_reader(|()| new);
@@ -217,8 +218,9 @@ impl<'p> Job<'p> {
                     lock: &mut lock,
                     changes_items: *changes_items,
                 };
-                // On Windows, an open file that was written would keep other writers away. So the new file is opened once
-                // more, and before the rename, because no error may come after it.
+                // On Windows, the handle with which the new file was written would keep other writers away. So the new
+                // file is opened once more, for reading. This happens before the rename, because no error may come
+                // after the rename.
                 let reader = new.reader()?;
                 commit.by_rename(frame, new, after.header_bytes())?;
                 (reader, path)
@@ -228,8 +230,8 @@ impl<'p> Job<'p> {
                     keep(&new, old, old.is_sparse);
                 }
                 new.sync()?;
-                // The new frame had no errors before it was written, but the old frame or a chunk file can have changed
-                // since then.
+                // The old frame was checked before it was copied. So an error now means that the old frame or a chunk
+                // file has changed since then.
                 if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
                     return Err(Error::changing(wrong));
                 }
@@ -303,7 +305,8 @@ fn copy_bytes(
     progress: &mut Progress<'_>,
 ) -> Result<u64, Error> {
     let unreadable = |error| Error::reading(error).at(path);
-    // A short file gets a short buffer. The size does not limit the copy.
+    // A short file gets a short buffer. A file that grows is still copied to its end, because the size does not limit
+    // the copy.
     let size = old.size().map_err(unreadable)?.saturating_sub(start);
     let mut buffer = vec![0; usize::try_from(size).unwrap_or(PIECE).clamp(MIN_PIECE, PIECE)];
     let mut copied = 0;
@@ -319,8 +322,8 @@ fn copy_bytes(
     }
 }
 
-/// Writes the chunks of a contiguous frame to a sparse frame, or the other way round. The chunks must not have changed
-/// since the new index was made.
+/// Copies the chunks one by one to a new frame of another type, or to a new contiguous frame without holes. The chunks
+/// must not have changed since the new index was made.
 fn move_chunks<R: ReadAt>(
     frame: &Frame<R>,
     new: NewFrame,

@@ -1,5 +1,6 @@
-//! Builds the header, the trailer and, if the frame type changes, the chunk index of a rewritten frame. All of them are
-//! written in the format of the present generation, and the array's metalayer in the present layout.
+//! Builds the header and the trailer of a rewritten frame. If the frame type changes or holes are left out, also builds
+//! a new chunk index. All of them have the format of the present generation, and the array's metalayer has the present
+//! layout.
 
 use core::ops::Range;
 use std::path::Path;
@@ -51,7 +52,8 @@ pub(crate) enum Body {
     /// The bytes of the old frame in this range. They need no change, because the offsets of chunks count from the end
     /// of the header.
     Kept(Range<u64>),
-    /// The frame type changes, so the chunks are copied one by one, and there is a new index.
+    /// The new chunk index. The frame type changes or holes are left out, so the chunks are copied one by one to new
+    /// places.
     Moved(NewIndex),
 }
 
@@ -163,7 +165,7 @@ fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32,
     Ok(typesize)
 }
 
-/// Returns the chunk index that the frame needs after a change of its type, and the stored size of all chunks.
+/// Returns the chunk index of the new frame if the chunks are copied one by one, and the stored size of all chunks.
 // The new header must be known before anything is written, because a preview shows this header. To compute it, only the
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {

@@ -9,14 +9,14 @@ use crate::read::trailer::trailer_or_changing;
 use crate::trailer::derived_layers::derived_from_columns;
 use crate::write::destination::real;
 
-/// The folders and files of a table that are or contain its arrays, relative to the folder of the table.
+/// The paths of the arrays of a table, relative to the folder of the table: two folders of arrays, and one array.
 const PARTS: [&str; 3] = ["_cols", "_indexes", "_valid_rows.b2nd"];
 
 /// Refuses to change the items of the array at this path, if the array is a part of a table that has [derived
 /// data](crate::trailer::derived_layers). This data is in other frames, so one commit cannot change both.
 pub(crate) fn refuse_column(path: &Path) -> Result<(), Error> {
     let unreadable = |error| Error::io("read", path, error);
-    // The column of a table can be a link to another folder.
+    // The column of a table can be a link to another folder, so both the link and its target are checked.
     let paths = [absolute(path).map_err(unreadable)?, real(path).map_err(unreadable)?];
     let folders = paths.iter().flat_map(|path| path.ancestors().skip(1).map(move |folder| (path, folder)));
     for (path, folder) in folders {

@@ -1,9 +1,10 @@
-//! The locks of a writer: the file with the header, and the lock file of C-Blosc2 if there is one.
+//! The two locks of a writer: one on the file with the header, and one on the lock file of C-Blosc2, if the frame has
+//! such a file.
 //!
-//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Two writers of this crate exclude
-//! each other by the file with the header, which every frame has. On Unix they lock it with `flock`. On Windows a lock
-//! of the file would keep other programs from reading it, so there the open handle excludes other writers: it does not
-//! share the right to write.
+//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Writers of this crate instead exclude
+//! each other by the file with the header, which every frame has. On Unix they lock this file with `flock`. On Windows,
+//! such a lock would keep other programs from reading the file. So a writer on Windows opens the file in a mode that
+//! lets other programs read it, but not write it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -28,8 +29,8 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// Takes the locks of a frame, whose header is in the file `path`. While another writer holds one of them, waits
-    /// for it, for at most `patience` in all.
+    /// Takes the locks of the frame whose header is in the file `path`. If another writer holds one of the locks, waits
+    /// for it. The total wait is at most `patience`.
     ///
     /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
     pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {
@@ -83,19 +84,19 @@ impl WriterLock {
         self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)
     }
 
-    /// Replaces the lock of the old file by the lock of the file that has taken its path.
+    /// Replaces the lock of the old file by the lock of the new file at its path.
     pub(crate) fn follow(&mut self, new: FileLock) {
         self.header = new;
     }
 }
 
-/// Opens a file for writing and locks it; `None` if another writer has it.
+/// Opens a file for writing and locks it; `None` if another writer has locked it.
 #[cfg(not(windows))]
 fn lock(path: &Path) -> io::Result<Option<FileLock>> {
     FileLock::try_new(OpenOptions::new().read(true).write(true).open(path)?, true)
 }
 
-/// Opens a file for writing; `None` if another writer has it.
+/// Opens a file for writing; `None` if another program has it open in a way that excludes this writer.
 #[cfg(windows)]
 fn lock(path: &Path) -> io::Result<Option<FileLock>> {
     match unshared(OpenOptions::new().read(true).write(true)).open(path) {

@@ -20,9 +20,10 @@ use crate::trailer::embed_list::EmbedPlace;
 /// lists the keys of arrays on a server, which have no frame in the store.
 ///
 /// An `EmbeddedFrames` is the source of the [selected](Self::select) frame, which begins at offset 0. It decompresses
-/// one chunk of the store at a time, and keeps the last one. Only one thread reads at a time; other threads wait. In
-/// all, it decompresses no more bytes than the [expansion limit](expansion_limit()) of the store. The frames of a
-/// [`Store`](crate::Store) can be read as often as their user wants: there, the limit applies to each chunk alone.
+/// one chunk of the store at a time, and keeps the last one. Only one thread reads at a time; other threads wait. The
+/// total number of bytes that an `EmbeddedFrames` decompresses is at most the [expansion limit](expansion_limit()) of
+/// the store. The frames of a [`Store`](crate::Store) can be read any number of times, so a `Store` applies this limit
+/// only to each single chunk.
 ///
 /// ```
 /// use b2nd_frame::{EmbeddedFrames, Frame};
@@ -45,11 +46,11 @@ pub struct EmbeddedFrames<R> {
 /// The decompressed data of a store.
 #[derive(Debug)]
 struct StoreData {
-    /// The chunk that was decompressed last, with its number.
+    /// The number and the data of the most recently decompressed chunk.
     chunk: Option<(u64, Vec<u8>)>,
-    /// The number of bytes that may still be decompressed; `None` if only each chunk is limited. Only the last chunk is
-    /// kept, so a chunk that is needed again later is decompressed again. Without this limit, many frames in a hostile
-    /// store could make us decompress the same chunks many times.
+    /// The number of bytes that may still be decompressed; `None` if only the size of each single chunk is limited.
+    /// Only the last chunk is kept, so a chunk that is needed again later is decompressed again. Without this limit,
+    /// many frames in a hostile store could make us decompress the same chunks many times.
     left: Option<u64>,
 }
 
@@ -81,7 +82,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         }
     }
 
-    /// Limits only each decompressed chunk, not their total, for an array that is read as often as its user wants.
+    /// Limits the size of each decompressed chunk, but not the total size. So an array can be read any number of times.
     #[doc(hidden)]
     #[must_use]
     pub fn without_total_limit(mut self) -> Self {
@@ -106,7 +107,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         self.in_order().into_iter().map(|(_, key)| key.into()).collect()
     }
 
-    /// Selects the frame to read, by its key. Returns whether there is such a frame.
+    /// Selects the frame to read, by its key. Returns false if no frame has this key.
     ///
     /// # Errors
     ///
@@ -127,7 +128,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
         Err(Error::unsupported(format_args!("the data of {} {why}", Escaped(key))))
     }
 
-    /// Reads bytes of the selected frame from an offset on, until the buffer is full or the frame ends.
+    /// Reads bytes of the selected frame, starting at `offset`, until the buffer is full or the frame ends.
     fn read_data(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
         let Self { store, selected, data, .. } = self;
         let chunksize = u64::try_from(store.header().chunksize).ok().filter(|&size| size > 0);
@@ -143,7 +144,7 @@ impl<R: ReadAt> EmbeddedFrames<R> {
                 break;
             }
             if data.chunk.as_ref().is_none_or(|&(last, _)| last != number) {
-                // The index is read only for a chunk that is not kept.
+                // Read the chunk index only if a chunk other than the kept one is needed.
                 let chunks = match &mut opened {
                     Some(chunks) => chunks,
                     None => opened.insert(Chunks::open_or_changing(store)?),

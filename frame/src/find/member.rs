@@ -15,7 +15,7 @@ use crate::header::frame::Frame;
 use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
 
-/// The name of the file whose data can hold small frames of a store.
+/// The name of the file of a store whose data can contain small frames.
 pub(super) const STORE_FILE: &str = "embed.b2e";
 
 /// The source of a frame in a [`Store`](crate::Store): a file, a zip file, or the compressed data of the store.
@@ -62,12 +62,12 @@ pub(super) enum Container {
     Folder(PathBuf),
     /// All frames share the source of the zip file.
     Zip(MemberSource),
-    /// A file `.b2e`, which is a store by itself: its data has all frames.
+    /// A `.b2e` file, which is a whole store: all frames are in its data.
     Alone(PathBuf),
 }
 
 impl Container {
-    /// Opens the first of these files that the store has; `None` if it has none of them.
+    /// Opens the first of the files `names` that the store has; `None` if the store has none of them.
     pub(super) fn frame(
         &self,
         names: impl IntoIterator<Item = String>,
@@ -94,12 +94,12 @@ impl Container {
             return Ok(None);
         }
         let frame = read_frame_at(MemberSource::new(frames), 0)?;
-        // This is the version before the first read of the store.
+        // Keep the version from before the first read of the store, so that every later change of the file is noticed.
         Ok(Some(Frame { version, ..frame }))
     }
 }
 
-/// Whether a name leads to a place below the folder of the store.
+/// Whether a name leads to a file inside the folder of the store, not outside it.
 fn is_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }
@@ -125,7 +125,8 @@ fn in_zip(zip: &MemberSource, names: &[String]) -> Result<Option<Frame<MemberSou
         ))),
         MemberContent::Frame(_) | MemberContent::Other => {
             let frame = read_frame_at(zip.clone(), member.offset())?;
-            // This is the version before the list of members was read.
+            // Keep the version from before the list of members was read, so that every later change of the file is
+            // noticed.
             Ok(Some(Frame { version, ..frame }))
         }
     }

@@ -1,4 +1,4 @@
-//! Finds frames in zip files, in stores, in the compressed data of stores, and at any place of other files.
+//! Finds frames in zip files, in stores, in the compressed data of stores, and at any offset of other files.
 
 // Each module imports only from the modules above it.
 pub(crate) mod scan;

@@ -27,8 +27,8 @@ const MANY: u64 = 1 << 26;
 /// damaged zip file can be a frame.
 ///
 /// A frame is found if its header can be parsed and is at most 1 MiB long. The rest of the frame may be missing. The
-/// search continues after the header, so a frame inside a frame is found too. Compressed frames are not found, such as
-/// those in an embed store of python-blosc2 (`embed.b2e`).
+/// search continues after the header, so a frame inside a frame is found too. Compressed frames, such as those in an
+/// embed store of python-blosc2 (`embed.b2e`), are not found.
 ///
 /// A false header has the magic bytes of a frame, but cannot be parsed. After 64 MiB of false headers, only headers of
 /// up to 512 bytes are found, which bounds the time of the search.
@@ -123,7 +123,8 @@ impl<R: ReadAt> Scan<R> {
         Ok(())
     }
 
-    /// The frame at this position of the window. The file is read only if the header extends beyond the window.
+    /// The frame at this position of the window; `None` if no header can be parsed there. The file is read only if the
+    /// header extends beyond the window.
     fn frame_at(&mut self, position: usize) -> io::Result<Option<Frame<()>>> {
         let offset = self.start + position as u64;
         let longest = if self.wasted < MANY { MAX_HEADER } else { MAX_HEADER_LATER };

@@ -40,7 +40,7 @@ const EXTENSIONS: [&str; 3] = [".b2nd", ".b2f", ".b2b"];
 const ATTRIBUTES: &str = "__vlmeta__";
 
 /// A store of python-blosc2: a folder (`.b2d`) or a zip file (`.b2z`) of frames, or a single frame (`.b2e`) whose data
-/// has the other frames.
+/// contains the member frames.
 ///
 /// ```
 /// use b2nd_frame::{ObjectKind, Store};
@@ -159,9 +159,9 @@ impl Store {
         Self::new(Container::Zip(reader.clone()), kind, trailer.as_ref(), &names, trailer_of).map(Some)
     }
 
-    /// Makes the store of this kind. `names` are the names of all its files, including `embed.b2e`. `trailer` is the
-    /// trailer of `embed.b2e`, or `None` if that trailer is damaged: the store then lacks the members that only the
-    /// trailer lists.
+    /// Makes a store of this kind. `names` are the names of all files in its folder or zip file, including `embed.b2e`.
+    /// `trailer` is the trailer of `embed.b2e`, or `None` if that trailer is damaged. In this case, the members that
+    /// only the trailer lists are missing in the store.
     fn new(
         container: Container,
         kind: ObjectKind,
@@ -308,10 +308,10 @@ impl Store {
     }
 
     /// The keys of the store's members, sorted. Each key begins with `/`. If a tree store has a table, the table is one
-    /// member. If the whole store is a table, its members are the parts of the table. A remote store can be mounted at
-    /// a key of this store, and is then one member. The members of the remote store are not listed, except those whose
-    /// copies are cached in this store. Attributes are not members. The trailer of `embed.b2e` can have a compressed
-    /// list of further keys. Without the feature `decompress`, those keys are missing.
+    /// member. If the whole store is a table, its members are the parts of the table. A remote store that is mounted at
+    /// a key of this store is one member. Of the members of the remote store, only those that are cached in this store
+    /// are listed. Attributes are not members. The trailer of `embed.b2e` can have a compressed list of further keys.
+    /// Without the feature `decompress`, those keys are missing.
     #[must_use]
     pub fn members(&self) -> &[String] {
         &self.members
@@ -360,8 +360,8 @@ impl Store {
         self.remote_schema.as_deref()
     }
 
-    /// The possible names of the file that has the member with this key. The names are relative to the folder or zip
-    /// file of the store.
+    /// The possible file names of the member with this key. The names are relative to the folder or zip file of the
+    /// store.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -431,8 +431,8 @@ fn store_kind<R>(path: &Path, embed: &Frame<R>) -> Option<ObjectKind> {
     }
 }
 
-/// Whether a file has the attributes of a group, which is a folder of the store or the whole store. `stem` is the name
-/// of the file with its folders, but without its extension.
+/// Whether a file contains the attributes of a group. A group is a folder of the store, or the whole store. `stem` is
+/// the name of the file with its folders, but without its extension.
 fn is_attributes(stem: &str) -> bool {
     stem.strip_suffix(ATTRIBUTES).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
 }
@@ -456,7 +456,7 @@ fn table_key(name: &str) -> Option<String> {
 }
 
 /// The texts that this module reads from the MessagePack maps in vlmetalayers of python-blosc2: the kind of an object,
-/// the path of a remote store in its source, and the schema of a table. A map has only some of these texts.
+/// the path of a remote store in its source, and the schema of a table. Each map contains only some of these texts.
 struct MapTexts {
     kind: Option<String>,
     dataset: Option<String>,
@@ -472,8 +472,8 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are mounted in a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // A mounted remote store has no frame of its own in the store that mounts it. Its key and
-    // its kind are in the vlmetalayer `_object_registry` of that other store.
+    // The store that mounts a remote store has no frame for it, but lists its key and its kind in the vlmetalayer
+    // `_object_registry`.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());
@@ -490,8 +490,9 @@ struct Manifest {
     members: Vec<String>,
 }
 
-/// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path in the
-/// source at which the remote store begins, and `nodes` maps the path of each object to a list with its kind.
+/// Reads the manifest that python-blosc2 saves for a remote store. In the manifest, `source.dataset` is the path of the
+/// remote store in its source. In the map `nodes`, each key is the path of an object, and its value is a list with the
+/// kind of the object.
 fn manifest(trailer: &Trailer) -> Option<Manifest> {
     /// An object of the store. In the manifest, `nodes` has a list for each object. The list begins with the kind of
     /// the object. If the object is a table, a map with the schema of the table follows. If the list was a tuple in

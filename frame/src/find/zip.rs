@@ -15,7 +15,7 @@ use crate::source::{ReadAt, fill};
 use crate::spans::next_start;
 
 /// The maximum size of the directory of a zip file, which lists the members: 16 MiB, enough for 100,000 members with
-/// names of 100 characters. In memory, the list of members takes several times as many bytes.
+/// names of 100 characters. In memory, the list of members needs several times as much.
 const MAX_DIRECTORY: u64 = 1 << 24;
 
 /// The maximum size of the frame headers that are kept in memory, for all members of a zip file together. The zip file
@@ -23,16 +23,16 @@ const MAX_DIRECTORY: u64 = 1 << 24;
 /// fill the memory.
 const MAX_HEADERS: usize = 1 << 27;
 
-/// The directory has a record for each member. In such a record, this is the offset of the byte with the version of the
-/// zip format that the member needs.
+/// The directory has a record for each member. The byte at this offset of the record is the version of the zip format
+/// that a reader of the member must support.
 const VERSION_NEEDED: u64 = 6;
 
-/// A local header precedes the bytes of each member. At this offset, the header has the length of the name (uint16,
+/// A local header precedes the bytes of each member. The length of the name is at this offset of the header (uint16,
 /// little-endian).
 const NAME_LENGTH: u64 = 26;
 
-/// The length of the fixed part of a local header. The name and an extra field follow this part. The length of each has
-/// 16 bits.
+/// The length of the fixed part of a local header. The name and an extra field follow this part, each with at most
+/// 65,535 bytes.
 const LOCAL_HEADER_LEN: u64 = 30;
 const MAX_LOCAL_HEADER_LEN: u64 = LOCAL_HEADER_LEN + 2 * 0xffff;
 
@@ -45,7 +45,7 @@ const LOCATOR_LEN: usize = 20;
 const DIRECTORY_SIZE: usize = 12;
 const DIRECTORY_OFFSET: usize = 16;
 
-/// The last version of the zip format that Python knows, 6.3. Python opens no member that needs a later version.
+/// The newest version of the zip format that Python supports, 6.3. Python opens no member that needs a later version.
 const LAST_VERSION: u8 = 63;
 
 /// A file in a zip file. See [`zip_members`].
@@ -88,8 +88,8 @@ struct Directory {
 impl Directory {
     /// Compares the end record with the real place of the directory, and returns a message if the record is wrong. With
     /// a wrong end record, other programs do not find the directory. This crate finds the directory if the size or the
-    /// offset in the end record is right. For a long zip file the result is `None`, because its zip64 records apply
-    /// instead of the end record.
+    /// offset in the end record is right. If the zip file has zip64 records, which long files need, these apply instead
+    /// of the end record, and the result is `None`.
     fn wrong_end(self, reader: &impl ReadAt) -> Result<Option<String>, Error> {
         const LOCATOR: &[u8] = b"PK\x06\x07";
         let Some(before) = self.end.checked_sub(LOCATOR_LEN as u64) else { return Ok(None) };
@@ -135,8 +135,8 @@ impl Directory {
 pub enum MemberContent {
     /// A frame.
     Frame(Frame<()>),
-    /// A frame that cannot be read, or a damaged member: its local header is wrong, or it shares bytes with another
-    /// member.
+    /// A frame that cannot be read, or a damaged member. The local header of a damaged member is wrong, or the member
+    /// shares bytes with another member or with the directory.
     Broken(Finding),
     /// A member that is compressed or encrypted in the zip file, so its content is not known. A `.b2z` has no such
     /// members.
@@ -181,14 +181,14 @@ impl ZipMember {
         self.content_len
     }
 
-    /// Whether the member is compressed with deflate, the usual method of zip files, and not encrypted. Then a
-    /// decompressor for deflate gets its content from the [`len`](Self::len) bytes at its [`offset`](Self::offset).
+    /// Whether the member is compressed with deflate, the usual method of zip files, and not encrypted. If so, a
+    /// decompressor for deflate can turn the [`len`](Self::len) bytes at [`offset`](Self::offset) into the content.
     #[must_use]
     pub fn is_deflated(&self) -> bool {
         self.is_deflated && matches!(self.content, MemberContent::Compressed)
     }
 
-    /// The CRC-32 of the content that the directory of the zip file records.
+    /// The CRC-32 of the content, as recorded in the directory of the zip file.
     #[must_use]
     pub fn crc32(&self) -> u32 {
         self.crc32
@@ -210,11 +210,12 @@ impl ZipMember {
     }
 
     /// Compares all bytes of the member with the CRC-32 in the directory of the zip file. Blosc2 itself has no checksum
-    /// of chunks. If the CRC-32 is right, the call also checks three fields that the CRC-32 does not cover: the place
-    /// of the directory, the zip version that the member needs, and the name in its local header. If the CRC-32 or one
-    /// of these fields is wrong, the result is a finding with the code [`FindingCode::ZipChecksum`]. The result is
-    /// `None` if all of them are right, or if the member cannot be checked: it is compressed, has a damaged local
-    /// header, or shares bytes.
+    /// of chunks, so only this comparison finds every damaged chunk. If the CRC-32 is right, the call also checks three
+    /// fields that the CRC-32 does not cover: the place of the directory, the zip version that the member needs, and
+    /// the name in its local header. If the CRC-32 or one of these fields is wrong, the result is a finding with the
+    /// code [`FindingCode::ZipChecksum`]. The result is `None` if the CRC-32 and all fields are right. It is also
+    /// `None` if the member cannot be checked, because it is compressed, has a damaged local header, or shares bytes
+    /// with another member or with the directory.
     ///
     /// # Errors
     ///
@@ -343,9 +344,9 @@ pub fn zip_members(reader: impl ReadAt) -> Result<Vec<ZipMember>, Error> {
 /// Finds the member of a zip file with this name; `None` if there is none. If several members have this name, the
 /// result is the last one, as in other programs.
 ///
-/// The function reads the directory of the zip file, and then only the start of this member. To find out whether other
-/// members share bytes with it, the function also reads the local headers of members that begin before it and can end
-/// after its start: usually those in the 128 KiB before it.
+/// The function reads the directory of the zip file, and then only the start of this member. Other members may share
+/// bytes with this member. To find them, the function also reads the local headers of the members that begin before it
+/// and can end after its start. These are usually the members in the 128 KiB before it.
 ///
 /// # Errors
 ///
@@ -368,7 +369,7 @@ pub fn zip_member(reader: impl ReadAt, name: &str) -> Result<Option<ZipMember>, 
 }
 
 /// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. Of the other
-/// members, only the names and lengths are known.
+/// members, only the records in the directory are read.
 pub(crate) fn members_to_read(
     reader: impl ReadAt,
     is_wanted: impl Fn(&str) -> bool,
@@ -378,8 +379,8 @@ pub(crate) fn members_to_read(
         let finding = Finding::new(FindingCode::DamagedZip, Place::File);
         return Err(Error::malformed(finding.text("the file is empty".into())));
     }
-    // If the reader fails, return its error instead of the error of rawzip, which may report such a failure as a
-    // damaged zip file.
+    // If the reader fails, return its error instead of the error of the crate rawzip, which may report a failed read as
+    // a damaged zip file.
     let failure = Cell::new(None);
     let listed = list(RecordingReader { reader: &reader, failure: &failure }, size, &is_wanted);
     if let Some(error) = failure.take() {
@@ -412,9 +413,9 @@ pub(crate) fn members_to_read(
     lacking.map_or(Ok(members), Err)
 }
 
-/// Lists the members of a zip file without reading them. Members for whose names `is_wanted` returns true have their
-/// places in the file, and are marked as broken if they share bytes with any other member. For the other members,
-/// `offset` can be the start of the local header instead of the content.
+/// Lists the members of a zip file without reading them. For each member whose name `is_wanted` accepts, `offset` and
+/// `len` are the byte range of the content. If the range begins before the end of an earlier member, the member is
+/// marked as broken. For the other members, `offset` can be the start of the local header instead of the content.
 fn list(
     reader: RecordingReader<'_, impl ReadAt>,
     size: u64,
@@ -466,8 +467,8 @@ fn list(
             (member.len, member.content) = (0, MemberContent::Broken(finding));
         }
     };
-    // Each read of a local header can be a request to a server, so the other members are not located, unless they begin
-    // before a wanted one and can end in it.
+    // Each read of a local header can be a request to a server. So of the other members, only those are located that
+    // begin before a wanted member and can reach into it.
     let (mut wanted, mut others): (Vec<_>, Vec<_>) =
         members.iter_mut().zip(wayfinders).partition(|(member, _)| is_wanted(&member.name));
     for (member, wayfinder) in &mut wanted {
@@ -486,8 +487,8 @@ fn list(
     Ok(members)
 }
 
-/// A reader that records its errors, because rawzip treats some of them as the end of the file, and others as damage of
-/// a member.
+/// A reader that records its errors, because rawzip takes some of them for the end of the file, and others for damage
+/// of a member.
 struct RecordingReader<'f, R> {
     reader: &'f R,
     failure: &'f Cell<Option<Error>>,
@@ -495,13 +496,13 @@ struct RecordingReader<'f, R> {
 
 impl<R: ReadAt> ReaderAt for RecordingReader<'_, R> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        // No file has an offset above `i64::MAX`. It comes from a damaged zip file, so the error is not one of the
-        // reader.
+        // No file has an offset above `i64::MAX`. Such an offset comes from a damaged zip file, so this error is not
+        // recorded as a failure of the reader.
         if i64::try_from(offset).is_err() {
             return Err(ErrorKind::InvalidInput.into());
         }
         fill(self.reader, offset, buffer).map_err(|error| {
-            // An `io::Error` cannot be cloned, so the result is another error of the same kind.
+            // An `io::Error` cannot be cloned, so rawzip gets a new error of the same kind.
             let kind = error.kind();
             self.failure
                 .set(self.failure.take().into_iter().chain([Error::reading(error)]).reduce(Error::and));

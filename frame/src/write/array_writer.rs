@@ -25,16 +25,16 @@ const BITS: usize = u64::BITS as usize;
 /// [`FrameWriter::into_array_writer`].
 ///
 /// Regions can have any shape, and can be written in any order. A chunk is compressed and written as soon as it has all
-/// its items. Until then it is *open*, and stays in memory. If regions consist of whole chunks, no chunk is open; if
-/// regions follow each other along the first dimension, at most one row of chunks is open. In another order, all chunks
-/// can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
+/// its items. Until then it is *open*, and stays in memory. If regions consist of whole chunks, no chunk is open. If
+/// regions follow each other along the first dimension, at most one row of chunks is open. In any other order, all
+/// chunks can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
-/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). A chunk whose items
-/// all have the same value, such as zero or NaN, takes at most the bytes of a chunk header and of one item.
+/// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). If all items of a
+/// chunk have the same value, such as zero or NaN, at most a chunk header and one item are stored.
 ///
-/// A call that fails before it takes the first item changes nothing: its arguments are wrong, or too many chunks would
-/// be open. After any other error, or a panic in a function that a call was given, items are lost. The array cannot be
-/// finished then: every later call returns an error.
+/// If the arguments of a call are wrong, or too many chunks would be open, the call changes nothing. After any other
+/// error, or after a panic of the function `read` of [`write_from`](Self::write_from), items are lost. The array can
+/// then not be finished: every later call returns an error.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -109,8 +109,8 @@ type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E
 
 impl<W: Write + Seek> FrameWriter<W> {
     /// Turns this writer of chunks into a writer of items, which compresses chunks with the codec, level, filters and
-    /// split mode of the [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay in the frame, and
-    /// to write their items again is an error.
+    /// split mode of the [`FrameBuilder`](crate::FrameBuilder). Chunks that are already written stay in the frame.
+    /// Writing their items again is an error.
     ///
     /// # Errors
     ///
@@ -165,9 +165,9 @@ impl<W: Write + Seek> ArrayWriter<W> {
         self
     }
 
-    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if too many chunks
-    /// would be open: the chunks that are already open, plus the other chunks that the region covers only in part. A
-    /// chunk that is already open counts even if the region completes it.
+    /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the number of open
+    /// chunks would exceed the limit. The chunks that are already open count, even if the region completes them. Each
+    /// further chunk counts if the region covers only a part of it.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -192,10 +192,11 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// # Errors
     ///
     /// - [`InvalidInput`](crate::ErrorKind::InvalidInput) if the ranges do not fit the shape, the number of bytes does
-    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written.
-    ///   `InvalidInput` too if an earlier call has failed after it took items.
+    ///   not fit the region, or a chunk of the region is already complete. In these cases, nothing is written. The
+    ///   error is also `InvalidInput` if an earlier call has failed and lost items.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if too many chunks would be open. In this case, nothing is written.
-    ///   `TooLarge` too if there is no memory for a chunk; then the array cannot be finished.
+    ///   The error is also `TooLarge` if there is no memory for a chunk. After that error, the array cannot be
+    ///   finished.
     /// - [`Io`](crate::ErrorKind::Io) if a chunk cannot be written. After this error, the array cannot be finished.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
         let typesize = self.frame.plan.sizes.typesize as usize;
@@ -210,8 +211,8 @@ impl<W: Write + Seek> ArrayWriter<W> {
     ///
     /// `read` is called for each chunk of the region. `read` gets the ranges of the items that are in both the region
     /// and the chunk, and a buffer. `read` must put these items into the buffer, in C order. Several
-    /// [threads](Self::threads) can call `read` at the same time. In this method, each thread needs memory for four
-    /// chunks.
+    /// [threads](Self::threads) can call `read` at the same time. While this method runs, each thread needs memory for
+    /// four chunks.
     ///
     /// # Errors
     ///
@@ -265,7 +266,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// # Errors
     ///
     /// [`Io`](crate::ErrorKind::Io) if a chunk cannot be written; after this error, the array cannot be finished.
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if an earlier call has failed after it took items.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if an earlier call has failed and lost items.
     ///
     /// ```
     /// # use std::io::Cursor;
@@ -298,7 +299,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// # Errors
     ///
     /// The errors of `FrameWriter::finish`, and [`InvalidInput`](crate::ErrorKind::InvalidInput) if an item has not
-    /// been written, or an earlier call has failed after it took items.
+    /// been written, or an earlier call has failed and lost items.
     ///
     /// ```
     /// # use std::io::Cursor;
@@ -341,8 +342,8 @@ impl<W: Write + Seek> ArrayWriter<W> {
     }
 
     /// Refuses any call after a call that has lost items.
-    // Without this check, zeros would take the place of the lost items: the chunk that a failed call has taken is no
-    // longer open, so `fill_with_zeros` and a new chunk of the same number would begin with zeros.
+    // Without this check, zeros would replace the lost items. A failed call has removed its chunks from `open`. So
+    // `fill_with_zeros`, or a new open chunk with the same number, would start with zeros.
     fn check_unbroken(&self) -> Result<(), Error> {
         if self.has_failed {
             return Err(Error::invalid_input(
@@ -407,7 +408,7 @@ impl Worker {
         Ok(Self { compressor, part: Vec::new(), items: Vec::new() })
     }
 
-    /// A function that runs the tasks of a thread.
+    /// Returns a function that runs the tasks of one thread.
     fn gathers<'w, 'p, E: From<Error>>(
         &'w mut self,
         sizes: Sizes,
@@ -491,8 +492,8 @@ impl OpenChunk {
     }
 }
 
-/// Checks that a region is inside an array. Also checks that the items of the region have as many bytes as the caller
-/// has given, `found`.
+/// Checks that a region is inside an array, and that its items have `found` bytes, which is the number of bytes that
+/// the caller has given.
 pub(crate) fn check_region(
     geometry: &Geometry,
     region: &[Range<u64>],
@@ -520,7 +521,7 @@ pub(crate) fn params(header: &Header, sizes: &Sizes) -> CParams {
     let mut params = CParams::new(sizes.typesize as usize);
     (params.codec, params.clevel, params.splitmode) = (header.codec, header.level, header.split_mode);
     (params.blocksize, params.filters) = (sizes.blocksize as usize, header.filters);
-    // The slots from `nfilters` on are not in use, whatever they hold.
+    // Only the first `nfilters` slots are in use, but a header can have filters in the other slots too.
     params.filters.iter_mut().skip(header.nfilters.into()).for_each(|filter| *filter = Filter::NONE);
     params
 }

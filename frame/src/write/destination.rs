@@ -88,7 +88,8 @@ impl Destination {
         } else {
             #[cfg(not(windows))]
             let file = builder.tempfile_in(folder);
-            // If the file will replace another one, no other writer can open it, from the start: see `rename_locked`.
+            // A file that will replace another one is opened in a mode that keeps other writers from opening it. On
+            // Windows, this mode replaces the lock in `rename_locked`.
             #[cfg(windows)]
             let file = builder.make_in(folder, |path| {
                 let mut options = File::options();
@@ -160,8 +161,8 @@ impl NewFrame {
         Ok(first_error(&check.run(&frame)?.findings).cloned())
     }
 
-    /// Opens the new file once more, for reading. It stays open when the file has its final path and the attributes of
-    /// the old file, which may forbid this process to read it.
+    /// Opens the new file once more, for reading. Later the new file gets the attributes of the old file, which may
+    /// forbid this process to open it. A reader that was opened before can still read it.
     pub(crate) fn reader(&self) -> Result<File, Error> {
         let reader = match &self.temporary {
             Temporary::File(file) => open_at_once(file.path()),
@@ -211,15 +212,15 @@ impl NewFrame {
         Ok(Frame { path: Some(path), version: file.version(), ..frame.map_reader(|()| file) })
     }
 
-    /// Renames a new frame over a file. The new file is locked before the rename, so no other writer can come first,
-    /// and stays locked until the returned lock is dropped.
+    /// Renames a new frame to the path of an existing file, which it replaces. The new file is locked before the
+    /// rename, so no other writer can lock it first. It stays locked until the returned lock is dropped.
     pub(crate) fn rename_locked(self) -> Result<(FileLock, PathBuf), Error> {
         #[cfg(not(windows))]
         let lock = |file| FileLock::try_new(file, true);
         #[cfg(windows)]
         let lock = |file| Ok(Some(FileLock::without(file)));
         let locked = self.file().try_clone().and_then(lock).map_err(|error| self.unwritable(error))?;
-        // No other process knows the name of the new file.
+        // This error is not expected, because no other process knows the temporary name of the new file.
         let locked = locked.ok_or_else(|| Error::in_use(self.path()))?;
         let (_, path) = self.rename()?;
         Ok((locked, path))
@@ -273,8 +274,8 @@ impl Seek for NewFrame {
     }
 }
 
-/// Writes a new file that is not a frame, such as a picture of an array, in the same way: the file gets its name when
-/// it is complete, and never replaces another file.
+/// Writes a new file that is not a frame, such as a picture of an array. Like a new frame, the file gets its final name
+/// only when it is complete, and never replaces another file.
 pub fn write_new_file<E: From<Error>>(
     to: &Path,
     write: impl FnOnce(&File) -> Result<(), E>,
@@ -369,8 +370,8 @@ impl Folder {
     }
 }
 
-/// The absolute path without links. On some drives, such as some RAM disks, Windows cannot resolve links. Then the
-/// absolute path is returned with its links; if the path itself is a link, an error is returned.
+/// The absolute path without links. On some drives, such as some RAM disks, Windows cannot resolve links. The result is
+/// then the absolute path with its links, or an error if the path itself is a link.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
 }

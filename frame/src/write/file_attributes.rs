@@ -15,19 +15,20 @@ use crate::chunk_file::folder_of;
 use crate::read::open::open_at_once;
 use crate::write::destination::NewFrame;
 
-/// The old frame. The new frame gets its attributes.
+/// The old frame, whose file attributes the new frame gets.
 pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
     pub(crate) is_in_place: bool,
-    /// Whether the old frame is sparse. The path of the lock depends on this value, so it is read before the lock is
-    /// taken. The value stays correct, because no writer changes a frame in place from sparse to contiguous or back.
+    /// Whether the old frame is sparse. The path of the lock file depends on this value, so the value is read before
+    /// the lock is taken. The value stays correct, because no writer changes a frame in place from sparse to contiguous
+    /// or back.
     pub(crate) is_sparse: bool,
 }
 
 /// Gives a copy of a frame the mode and the access control list of the old frame, as far as the system allows. If
 /// `has_copied_files` is true, the chunk files of the new frame are copies that already have these attributes.
-// Errors are ignored: a new frame that gets no attributes can be read only by its owner.
+// Errors are ignored, because they are harmless: without these attributes, only the owner can read the new frame.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let _ = try_keep(new, old, has_copied_files);
 }
@@ -79,8 +80,9 @@ impl FileAttributes {
         })
     }
 
-    /// Gives a new file or directory the mode and the access control list and, if it replaces the old one, the owner
-    /// and group too, as far as the system allows. What cannot be kept gives nobody more permissions.
+    /// Gives a new file or directory the mode and the access control list, as far as the system allows. If the new one
+    /// replaces the old one (`is_in_place`), it also gets the owner and the group. If an attribute cannot be kept,
+    /// nobody gets more permissions than before.
     // Errors are ignored, because the data matters more. Only root can change the owner of a file, and some file
     // systems have no owners or modes.
     pub(crate) fn give_to(&self, new: &File, is_in_place: bool) {
@@ -88,8 +90,8 @@ impl FileAttributes {
         let mut permissions = self.permissions.clone();
         #[cfg(unix)]
         {
-            // Only root can change the owner. A process without root permissions can still set the group, if it is one
-            // of the groups of the process.
+            // Only root can change the owner. A process without root permissions can still set the group if this is one
+            // of its own groups.
             if is_in_place && fchown(new, Some(self.owner), Some(self.group)).is_err() {
                 let _ = fchown(new, None, Some(self.group));
             }
@@ -111,8 +113,8 @@ impl FileAttributes {
 
 #[cfg(unix)]
 impl FileAttributes {
-    /// The mode for a file without the access control list. The permissions of a group cannot be told from a list, so
-    /// only the owner keeps them.
+    /// The mode for a new file that gets no access control list. If the old file has a list, its mode does not show the
+    /// permissions of the group, so only the owner keeps permissions.
     fn mode_without_acl(&self) -> u32 {
         let mode = self.permissions.mode();
         #[cfg(target_os = "linux")]
@@ -146,13 +148,15 @@ impl FileAttributes {
             return self;
         }
         let mode = self.mode_without_acl();
-        // Each bit for entering becomes the three bits of its users.
+        // Multiplied by 7, the bit for entering becomes all three permission bits of the same users: owner, group or
+        // others.
         self.with_mode(mode & (enter * 0o7))
     }
 }
 
-/// The mode of a file that cannot keep its group. The members of the new group were other users before, and the members
-/// of the old group are other users now. So both get only what both had.
+/// The mode of a file that cannot keep its group. The members of the new group counted as others before, and the
+/// members of the old group count as others now. So the group and the others get only the permissions that both had
+/// before.
 #[cfg(unix)]
 fn in_other_group(mode: u32) -> u32 {
     let both = mode & (mode >> 3) & 0o007;
@@ -191,7 +195,7 @@ fn acl(file: &File) -> Acl {
             acl.truncate(len);
             Ok(Some(acl))
         }
-        // The file or the file system has no list.
+        // The file has no list, or the file system has no lists.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
         Err(error) => Err(error),
     }

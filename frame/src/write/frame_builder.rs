@@ -21,9 +21,9 @@ use crate::write::output::Output;
 /// The header and trailer of a new frame.
 ///
 /// A builder starts with the array's [`Meta`]. [`create`](Self::create), [`create_sparse`](Self::create_sparse) or
-/// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], which takes the chunks.
+/// [`write_to`](Self::write_to) then starts writing, and returns a [`FrameWriter`], which writes the chunks.
 /// [`to_vec`](Self::to_vec) makes a small frame in memory. Each chunk comes from a Blosc2 compressor, or is stored
-/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` returns a writer that takes items
+/// uncompressed. With the feature `compress`, `FrameWriter::into_array_writer` returns a writer to which you give items
 /// instead of chunks.
 ///
 /// ```
@@ -322,8 +322,8 @@ impl FrameBuilder {
         Ok(FrameWriter::new(Output::contiguous(to, plan.header_len())?, plan))
     }
 
-    /// Makes a contiguous frame in memory, with the given chunks in order. In an HDF5 dataset that Blosc2 compressed,
-    /// each chunk of the dataset is such a frame, with a single Blosc2 chunk.
+    /// Makes a contiguous frame in memory, with the given chunks in order. If an HDF5 dataset is compressed with
+    /// Blosc2, each HDF5 chunk is such a frame with a single Blosc2 chunk.
     ///
     /// # Errors
     ///

@@ -21,8 +21,8 @@ use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::trailer::frame_trailer::{MAX_TRAILER_LEN, Trailer};
 
-/// The maximum number of vlmetalayers of a new frame. C-Blosc2 reads more vlmetalayers, but refuses to write them
-/// again.
+/// The maximum number of vlmetalayers of a new frame. C-Blosc2 can read a frame with more vlmetalayers, but refuses to
+/// write them again.
 pub(crate) const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
@@ -56,8 +56,8 @@ pub(crate) struct Sizes {
 
 /// The parts of a new frame except its chunks. The index is completed while the chunks are written. In a salvage, the
 /// trailer depends on the chunks too.
-// The length of the header depends only on the metalayers, so it is known before the first chunk is written. So each
-// chunk can be written directly to its final place.
+// The length of the header depends only on the metalayers, so it is known before the first chunk is written. Therefore
+// each chunk can be written directly to its final place.
 pub(crate) struct Plan {
     pub(crate) header: HeaderBuilder,
     pub(crate) section: Vec<u8>,
@@ -122,8 +122,8 @@ impl Plan {
             blocksize: Some(self.sizes.blocksize as usize),
             filters: None,
             // In a contiguous frame, C-Blosc2 reads no chunk of less than 32 bytes, the length of the longest chunk
-            // header. In a sparse frame, shorter chunks are valid. But they are refused there too, because a rewrite
-            // could not copy them into a contiguous frame.
+            // header. In a sparse frame, shorter chunks are valid. They are still refused, because a rewrite could not
+            // copy them into a contiguous frame.
             may_be_short: false,
         }
     }
@@ -267,8 +267,8 @@ pub(crate) fn check_compression(compression: &Compression, typesize: u32) -> Res
     )))
 }
 
-/// Checks the names of metalayers, and returns the names and bytes. If the encoding of a metalayer has failed, returns
-/// the error.
+/// Checks the names of metalayers, and returns the names and bytes. If a metalayer could not be encoded, returns the
+/// deferred error.
 fn layers(layers: Vec<NewMetalayer>, what: &str, taken: &[&str]) -> Result<Vec<(String, Vec<u8>)>, Error> {
     let mut checked: Vec<(String, Vec<u8>)> = Vec::with_capacity(layers.len());
     for (name, bytes) in layers {

@@ -16,13 +16,14 @@ use crate::write::output::Output;
 
 /// Writes the chunks of a new frame by number, in any order. Created by a [`FrameBuilder`](crate::FrameBuilder).
 ///
-/// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be given exactly once.
-/// The number, the length and the header of a chunk are checked before the chunk is written. After an error about a
-/// chunk, the frame is unchanged, and the chunk can be given again. Only after a panic of the underlying writer, the
-/// frame cannot be finished: every later write returns an error.
+/// [`Geometry`](b2nd_serde::Geometry) computes which items are in each chunk. Each chunk must be written exactly once,
+/// or be filled by [`fill_missing`](Self::fill_missing). The number, the length and the header of a chunk are checked
+/// before the chunk is written. If a method that writes a chunk returns an error, the frame is unchanged, and the chunk
+/// can be written again. A panic of the underlying writer is final: the frame cannot be finished, and later writes of
+/// chunks return an error.
 ///
-/// Chunks are not kept in memory. The index has an entry of 8 bytes for each chunk, and is in memory in pages of 2048
-/// entries. A page takes 16 KiB, and is allocated when the first chunk of the page is written.
+/// Chunks are not kept in memory, but the chunk index is. The index has an entry of 8 bytes for each chunk. It consists
+/// of pages of 2048 entries (16 KiB). A page is allocated when its first chunk is written.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -94,8 +95,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes a chunk that a Blosc2 compressor has made.
     ///
-    /// A special chunk has only zeros, only NaN or only uninitialized items. Such a chunk is not stored, but becomes an
-    /// entry of the chunk index, as in C-Blosc2.
+    /// A special chunk has only zeros, only NaN or only uninitialized items. Such a chunk is recorded only in the chunk
+    /// index, as in C-Blosc2.
     ///
     /// # Errors
     ///
@@ -182,8 +183,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.put_stored(number, true, item)
     }
 
-    /// Records in the chunk index that all items of a chunk have a special value. Nothing else is stored of such a
-    /// chunk.
+    /// Records in the chunk index that all items of a chunk have a special value. Nothing else of the chunk is stored.
     ///
     /// # Errors
     ///
@@ -255,8 +255,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.write_chunk(number, chunk)
     }
 
-    /// Sets the entry of a chunk whose bytes need not be written, because the chunk is already in its place in the
-    /// file, or because it is special.
+    /// Sets the index entry of a chunk whose bytes need not be written, because they are already in the file, or
+    /// because the chunk is special.
     #[cfg(feature = "compress")]
     pub(crate) fn keep(&mut self, number: u64, entry: EntryValue) -> Result<(), Error> {
         self.reserve(number)?;
@@ -284,8 +284,8 @@ impl<W: Write + Seek> FrameWriter<W> {
 
     /// Writes the chunk index, the trailer and the header.
     ///
-    /// If the frame was started with [`write_to`](crate::FrameBuilder::write_to), returns the writer that was given to
-    /// it. If the frame was created at a path, returns a [`NewFrame`](crate::NewFrame), whose method
+    /// If the frame was started with [`write_to`](crate::FrameBuilder::write_to), returns the underlying writer. If the
+    /// frame was created at a path, returns a [`NewFrame`](crate::NewFrame). Its method
     /// [`persist`](crate::NewFrame::persist) renames the frame to this path.
     ///
     /// # Errors

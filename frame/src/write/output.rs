@@ -32,20 +32,20 @@ pub(crate) struct Output<W: Write> {
 enum WrittenChunks {
     /// The chunks are in the frame, after the header. `start` is the position of the frame in the writer.
     Contiguous { start: u64, header_len: u64, position: Position },
-    /// Each chunk is in a file of its own, which has the next free number, not the number of the chunk. The reason is
-    /// that C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a number above
-    /// the total stored size of the chunks in bytes. If most chunks are special, this size is small, and the number of
-    /// a chunk could be above it.
+    /// Each chunk has its own file. The file gets the next free number, because the number of the chunk could be too
+    /// high for C-Blosc2. C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a
+    /// number above the total stored size of the chunks in bytes. If most chunks are special, this size is small.
     Sparse {
         directory: PathBuf,
         files: Vec<u64>,
-        /// The numbers of the files that a commit must not replace: those of the old chunks and of its new chunks.
+        /// The numbers of the files that a commit must not replace: the files of the old chunks, and the files that the
+        /// same commit has written.
         taken: BTreeSet<u64>,
         next: u64,
         /// The first number that [`move_down`] has not tried yet.
         lowest: u64,
-        /// The attributes of the old header file, if these chunks are for an existing frame. Then each chunk file gets
-        /// these attributes, and is synced when it is complete.
+        /// The attributes of the old header file, if the chunks are added to an existing frame. Each new chunk file
+        /// then gets these attributes, and is synced when it is complete.
         of_old: Option<FileAttributes>,
     },
 }
@@ -58,8 +58,8 @@ enum Position {
     /// Another position, for example because a chunk was written only in part. The next write begins with a seek to the
     /// end of the chunks.
     Elsewhere,
-    /// A write is not over. If another call finds this value, the write has panicked. Then it is not known which bytes
-    /// of the buffer have been written, so nothing more can be written.
+    /// A write has begun and not ended. If a later call finds this value, that write has panicked. It is then unknown
+    /// which bytes of the buffer have reached the file, so nothing more can be written.
     Writing,
 }
 
@@ -92,8 +92,8 @@ impl Output<NewFrame> {
     }
 
     /// Starts a new index file of a sparse frame. `len` is the total stored size of the old chunks that the frame
-    /// keeps. `taken` has the numbers of the files of the old chunks, which are not replaced. Of the other files, only
-    /// [`move_down`] replaces some. `of_old` has the attributes of the old header file.
+    /// keeps. `taken` lists the file numbers of the old chunks. These files are never replaced. Other existing files
+    /// are replaced only by [`move_down`]. `of_old` has the attributes of the old header file.
     pub(crate) fn sparse(
         new: NewFrame,
         directory: PathBuf,
@@ -104,8 +104,8 @@ impl Output<NewFrame> {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
         // that another program may still use an old index, which refers to files that have been removed. If a new file
-        // had the number of a removed file, that program would read the wrong chunk. If no file has this number, that
-        // program gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
+        // had the number of a removed file, that program would read the wrong chunk. Without such a file, that program
+        // gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
         let next = taken.last().map(|last| last + 1).filter(|&next| !chunk_file::is_too_high(next, len));
         let next = next.unwrap_or_default();
         let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, lowest: 0, of_old };
@@ -157,8 +157,8 @@ impl<W: Write + Seek> Output<W> {
         self.out.write_all(trailer).map_err(Error::writing)
     }
 
-    /// Starts a contiguous frame at the position of a writer. Zeros are in the place of the header until the header is
-    /// written, so no program reads the file as a frame.
+    /// Starts a contiguous frame at the position of a writer. First writes zeros where the header will be, so no
+    /// program mistakes the unfinished file for a frame.
     pub(crate) fn contiguous(mut out: W, header_len: u64) -> Result<Self, Error> {
         let start = out.stream_position().map_err(Error::writing)?;
         let mut out = BufWriter::with_capacity(BUFFER, out);
@@ -167,9 +167,9 @@ impl<W: Write + Seek> Output<W> {
         Ok(Self { out, chunks, len: 0, path: None })
     }
 
-    /// Calls `write`, which writes a chunk and returns its length. Returns the value for the chunk index: the offset,
-    /// or the number of the file. After an error, the failed chunk does not count: the next chunk is written in its
-    /// place.
+    /// Calls `write`, which writes a chunk and returns the length of the chunk. Returns the value for the chunk index:
+    /// the offset of the chunk, or the number of its file. After an error, the next chunk is written in the place of
+    /// the failed chunk.
     pub(crate) fn put(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> Result<u64, Error>,
@@ -199,7 +199,7 @@ impl<W: Write + Seek> Output<W> {
                                 *next += 1;
                             }
                             files.push(number);
-                            // Only a commit can have to move a file down.
+                            // Only the files of a commit are ever moved down, so only a commit needs these numbers.
                             if of_old.is_some() {
                                 taken.insert(number);
                             }
@@ -221,8 +221,8 @@ impl<W: Write + Seek> Output<W> {
     }
 
     /// Writes the index, the trailer and the header. In a contiguous frame, the header is written last, and then the
-    /// position of the writer is set to the end of the frame. An index can have 2 GiB, so `stop` is called again and
-    /// again while it is written.
+    /// position of the writer is set to the end of the frame. An index can have 2 GiB, so `stop` is called many times
+    /// while the index is written. If `stop` returns an error, the writing ends with this error.
     pub(crate) fn finish(
         mut self,
         header: &[u8],
@@ -273,11 +273,12 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
     out.seek(SeekFrom::Start(after)).map(drop)
 }
 
-/// Renames a new chunk file whose number is too high for C-Blosc2 to the lowest number, from `lowest` on, that is not in
-/// `taken`. Returns the number that the file has then. Sets `lowest` to the first number that was not tried.
-// Commits that were killed can have left files with all low numbers. No entry of the index has their numbers, so such a
-// file is replaced. Other writers of this crate are excluded by the lock. C-Blosc2 without locks can have written the
-// file just now, and its index a moment later, so a file that was written recently stays.
+/// Renames a new chunk file whose number is too high for C-Blosc2. The new number is the lowest free number from
+/// `lowest` on. A number in `taken` is not free, and neither is the number of a recently written file. Returns the
+/// number of the file after the call. Sets `lowest` to the first number that was not tried.
+// Killed commits can have left files at all low numbers. The index does not refer to these files, so they can be
+// replaced. A recently written file stays. The lock keeps out other writers of this crate, but C-Blosc2 without locks
+// can have written the file just now, and will write its index a moment later.
 fn move_down(directory: &Path, number: u64, taken: &BTreeSet<u64>, lowest: &mut u64) -> u64 {
     let path = |number| directory.join(chunk_file::name(number));
     while *lowest < number {
@@ -304,8 +305,9 @@ fn create_file(
 ) -> Result<(File, PathBuf), Error> {
     let mut options = File::options();
     options.write(true).create_new(true);
-    // The file is private until it has its attributes. They are set through the open file: by its path, another user
-    // of the directory could make root give away any file.
+    // The file is private until it has its attributes. The attributes are set through the open file, not through its
+    // path. Otherwise another user of the directory could put a link at the path, and a process of root would change
+    // the attributes of the link's target.
     #[cfg(unix)]
     if of_old.is_some() {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -314,8 +316,8 @@ fn create_file(
         if !taken.contains(next) {
             let path = directory.join(chunk_file::name(*next));
             match options.open(&path) {
-                // A commit that was killed can have left this file. It may be the only trace of a damaged entry of the
-                // index, so it is replaced only by `move_down`.
+                // A killed commit can have left this file, or the file belongs to a chunk whose index entry is damaged.
+                // So only `move_down` replaces such a file.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 file => {
                     let file = file.map_err(Error::writing)?;

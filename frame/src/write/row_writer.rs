@@ -12,7 +12,7 @@ use crate::write::array_writer::ArrayWriter;
 
 impl<W: Write + Seek> ArrayWriter<W> {
     /// Writes the items of a region from values that implement `Serialize`: one value for each item, in C order. The
-    /// page of [`items`](b2nd_serde::dtype::items) lists the types that fit each dtype.
+    /// documentation of [`items`](b2nd_serde::dtype::items) lists the types that fit each dtype.
     ///
     /// # Errors
     ///
