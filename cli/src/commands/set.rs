@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::code;
 use crate::input::{Numbers, dtype_as_stored, dtype_parser, given_all, json_value};
+use crate::interrupt::Interrupts;
 use crate::output::change::{Change, ChangeReport, failure};
 use crate::problem::Problem;
 use crate::terminal::Outcome;
@@ -84,9 +85,19 @@ fn no_vlmetalayer(name: &str, trailer: &Trailer) -> String {
 impl Set {
     pub(crate) fn run(self) -> Outcome {
         let [file] = given_all([&self.file]);
+        let interrupts = Interrupts::new();
         let change = file.into_path().and_then(|file| {
             let has_layers = !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty();
-            let change = || if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) };
+            // The change of a sparse frame, and of some others, makes a temporary file.
+            let change = || {
+                let change = interrupts
+                    .defer(|| if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) });
+                if change.is_err() {
+                    // If a signal was caught, the process ends here, and not after the wait for another process.
+                    interrupts.raise_caught(|| ());
+                }
+                change
+            };
             let change = if self.dry_run { while_changing(change) } else { self.wait.change(&file, change) };
             change.map_err(|problem| failure(&file, problem))
         });

@@ -137,7 +137,7 @@ fn write_stats(f: &mut fmt::Formatter<'_>, stats: &Stats) -> fmt::Result {
     match &stats.values {
         None => Ok(()),
         Some(ValueCounts(None)) => {
-            writeln!(f, "values  : not counted: floats, or more values than --values allows")
+            writeln!(f, "values  : not counted: floats, or more than --values allows, or over 16 MiB")
         }
         Some(ValueCounts(Some(values))) => values.iter().try_for_each(|ValueCount { value, count }| {
             writeln!(f, "value   : {}, {count} times", value.text)

@@ -20,6 +20,9 @@ use crate::problem::Problem;
 use crate::text::clean;
 use crate::waiting::while_changing;
 
+/// The maximum total length of the different values that are counted.
+const MAX_VALUES_LEN: usize = 1 << 24;
+
 /// Statistics of the items of an array. Scripts rely on the names of these fields.
 #[derive(Default, Serialize)]
 pub(crate) struct Stats {
@@ -454,10 +457,12 @@ fn items_of<'b>(dtype: &Dtype, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]
     bytes.chunks_exact(dtype.item_size().max(1))
 }
 
-/// Counts how often each value occurs, unless there are more than `most` different values.
+/// Counts how often each value occurs, unless there are more than `most` different values, or they are too long.
 struct Values<'d> {
     dtype: &'d Dtype,
     most: usize,
+    /// The total length of the different values.
+    nbytes: usize,
     /// The bytes of each value, and its count; `None` if there are too many values.
     counts: Option<HashMap<Box<[u8]>, u64>>,
 }
@@ -466,7 +471,7 @@ impl<'d> Values<'d> {
     fn new(dtype: &'d Dtype, most: usize) -> Self {
         // Floats are not counted: they are rarely equal, and different bytes can be the same number.
         let has_values = !matches!(dtype.kind(), Kind::Float | Kind::Complex);
-        Self { dtype, most, counts: has_values.then(HashMap::new) }
+        Self { dtype, most, nbytes: 0, counts: has_values.then(HashMap::new) }
     }
 
     fn take(&mut self, bytes: &[u8], times: u64) {
@@ -491,7 +496,8 @@ impl<'d> Values<'d> {
         let Some(counts) = self.counts.as_mut().filter(|_| count > 0) else { return };
         if let Some(sum) = counts.get_mut(item) {
             *sum = sum.saturating_add(count);
-        } else if counts.len() < self.most {
+        } else if counts.len() < self.most && self.nbytes + item.len() <= MAX_VALUES_LEN {
+            self.nbytes += item.len();
             counts.insert(item.into(), count);
         } else {
             self.counts = None;
