@@ -1,7 +1,7 @@
 //! Serde's data model: the Rust types that each part of a metalayer accepts.
 //!
-//! The encoding of a value depends on its position, not on its Rust type. The table shows which types have an encoding
-//! at each position. Every other combination is an error.
+//! The encoding of a value depends on its position, not on its Rust type. The table shows which types are valid at each
+//! position, and under which condition. Where a cell says "error", both reading and writing fail.
 //!
 //! ```
 //! use b2nd_serde::{ErrorKind, from_slice};
@@ -40,8 +40,8 @@
 //!
 //! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes`
 //!   writes them as bytes.
-//! - A dtype that is not UTF-8 can be read as bytes, or ignored with `IgnoredAny`, but not written. So a program can
-//!   read the other entries of such a metalayer.
+//! - A dtype that is not UTF-8 cannot be written, but it can be read as bytes or ignored with `IgnoredAny`. So a
+//!   program can still read the entries before such a dtype.
 //!
 //! More about single types:
 //!
@@ -50,13 +50,14 @@
 //! - A type that serializes through its `Display` (`collect_str`) counts as a string.
 //! - An enum of unit variants restricts the dtype to its variants: `enum Kind { #[serde(rename = "<f4")] F4 }`. For any
 //!   other dtype, the error names the dtype and the variants.
-//! - `flatten` turns a struct into a map, so it cannot be used.
-//! - A struct with the names of all entries can have further fields when reading; they get their `default`. This crate
-//!   cannot reject unknown names: serde passes the aliases of fields in the same list as the names of fields, so an
-//!   unknown name may be an alias. A struct of six fields and an alias, none of them named after the entries, counts as
-//!   seven fields: reading layout `B2ndSix` fails with `duplicate field`, unless the alias belongs to the last field.
-//!   When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or `default` and
-//!   `skip_serializing_if`) to leave the field out.
+//! - The serde attribute `flatten` cannot be used, because it turns a struct into a map.
+//! - If a struct has a field for each entry, named after the entry, it can have further fields when it is read. The
+//!   further fields get their `default`. This crate cannot reject unknown names: serde passes the aliases of fields in
+//!   the same list as the names of fields, so an unknown name may be an alias. If a struct has six fields and one
+//!   alias, and none of these seven names is the name of an entry, the struct counts as a struct of seven fields.
+//!   Reading layout `B2ndSix` into this struct fails with `duplicate field`, unless the alias belongs to the last
+//!   field. When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or
+//!   `default` and `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
 //!   read an integer as a float, although the table above has an error for this case.

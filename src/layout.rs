@@ -1,13 +1,13 @@
-//! The order of the wire: the entries of a metalayer, and the layouts.
+//! The entries of a metalayer in their order, and the layouts.
 
-// This file has two tables: `with_entries!` has one row for each entry, and `layouts!` one row for each layout. Names,
-// sizes and offsets, and the code that reads, checks, writes or dumps a metalayer, follow these tables. Only the fields of a
-// `Meta` are written by hand, because their types differ from entry to entry.
+// This file has two tables: `with_entries!` has one row for each entry, and `layouts!` one row for each layout. All
+// names, sizes and offsets come from these tables, and so does the code that reads, checks, writes or dumps a
+// metalayer. Only the fields of a `Meta` are written by hand, because their types differ from entry to entry.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker,
-// and the byte order of the machine that wrote them. No program writes these layouts today. This crate recognizes the
-// first byte of these layouts, and its error message names Caterva 0.1.
+// `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker
+// than today, and the byte order of the machine that wrote them. No program writes these layouts today. This crate
+// recognizes the first byte of these layouts, and its error message names Caterva 0.1.
 
 use core::fmt;
 use core::str::FromStr;
@@ -42,8 +42,8 @@ pub(crate) fn may_be_meta(name: &str, fields: usize) -> bool {
     name == META_NAME && fields == META_FIELDS.len()
 }
 
-/// Calls a macro with a row for each entry, in the order of the wire. A row has the entry, its name, its other names,
-/// and its encoding. A field of a user's struct with one of these names must hold this entry.
+/// Calls a macro with a row for each entry, in the order in which the entries are written. A row has the entry, its
+/// name, its other names, and its encoding. A field of a user's struct with one of these names must hold this entry.
 macro_rules! with_entries {
     ($macro:ident) => {
         $macro! {
@@ -116,7 +116,7 @@ impl Size {
 /// Generates [`Entry`], and the methods of [`Layout`] that depend on the order of the entries.
 macro_rules! entries {
     ($($(#[$doc:meta])* $entry:ident $name:ident [$($other:literal)*] $encoding:ident)*) => {
-        /// An entry of the metalayer. The order of the variants is the order on the wire.
+        /// An entry of the metalayer. The variants are in the order in which the entries are written.
         ///
         /// ```
         /// use b2nd_serde::{Entry, Layout};
@@ -189,7 +189,7 @@ macro_rules! entries {
                 names.next().is_none()
             }
 
-            /// The bytes of a metalayer before this entry.
+            /// The size of everything before this entry in a metalayer.
             pub(crate) const fn bytes_before(self, entry: Entry) -> Size {
                 // The outer marker.
                 let size = Size { fixed: 1, per_dimension: 0 };
@@ -234,8 +234,8 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The marker of a dimension vector. For 16 dimensions the marker is `a0`. In `MessagePack` the byte `a0` is an empty
-/// string, but C-Blosc2 writes and reads it as this marker.
+/// The marker of a dimension vector. For 16 dimensions the marker is `a0`. In `MessagePack`, the byte `a0` is an empty
+/// string, but C-Blosc2 writes and reads `a0` as the marker of 16 dimensions.
 #[inline]
 pub(crate) const fn vector_marker(ndim: u8) -> u8 {
     FIXARRAY + ndim
@@ -256,9 +256,10 @@ macro_rules! layouts {
             "| `", stringify!($layout), "` | `", $name, "` | `9", $marked, "` | ", $which, " | ", $writer, " |"
         )] )*
         ///
-        /// The first byte determines the layout. Only `96` begins two layouts; then the byte that follows `blockshape`
-        /// decides. If this byte is the str32 marker `db`, the layout is `B2ndSix`, and the dtype begins with this
-        /// byte. If it is a positive fixint, the layout is `B2ndMismarked`, and the byte is the dtype format.
+        /// The first byte determines the layout, except that two layouts begin with `96`. If the first byte is `96`,
+        /// the byte after `blockshape` determines which of these two layouts the metalayer has. The str32 marker `db`
+        /// means `B2ndSix`, and is the first byte of the dtype. A positive fixint means `B2ndMismarked`, and is the
+        /// dtype format.
         ///
         /// `B2ndSix` has the dtype in the spelling of NumPy's `str(dtype)` (`uint8`). The two layouts of seven entries
         /// have the spelling of `dtype.str` (`|u1`).
@@ -345,7 +346,7 @@ layouts! {
     #[default]
     B2nd "b2nd" 7 without []
         "all seven" "C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0"
-    /// Seven entries, but the first byte counts six.
+    /// Seven entries, but the first byte states six.
     B2ndMismarked "b2nd-mismarked" 6 without []
         "all seven" "C-Blosc2 between two commits of February 2023"
     /// Six entries: no `dtype_format`.

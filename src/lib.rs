@@ -42,8 +42,8 @@
 //!
 //! # The format
 //!
-//! A metalayer is MessagePack in which every number has a fixed width, so a value can be changed without moving other
-//! bytes. All numbers are big-endian. In the table, markers are hexadecimal and counts are decimal.
+//! A metalayer is MessagePack in which every number has a fixed width, so a number can be changed without moving the
+//! bytes after it. All numbers are big-endian. In the table, markers are hexadecimal and counts are decimal.
 //!
 //! | entry | bytes | values |
 //! |---|---|---|
@@ -56,34 +56,35 @@
 //! | `dtype_format` | positive fixint | 0 to 127; 0 is NumPy's syntax, and no other is known |
 //! | `dtype` | `db`, a length of 4 bytes, text | UTF-8 without NUL, at most 2147483647 bytes |
 //!
-//! For 16 dimensions the marker is `0x90` + 16 = `0xa0`. In MessagePack the byte `0xa0` is an empty string, but
-//! C-Blosc2 writes and reads it as this marker, and the draft specification of the format prescribes it.
+//! For 16 dimensions, the marker of a shape is `0x90` + 16 = `0xa0`. In MessagePack, the byte `0xa0` is an empty
+//! string. But C-Blosc2 writes and reads `0xa0` as the marker of 16 dimensions, and the draft specification of the
+//! format prescribes this marker.
 //!
 //! An ordinary MessagePack writer cannot write a metalayer, because such a writer chooses the shortest form of each
-//! value. C-Blosc2 reads the fixed widths and ignores nearly every marker. This crate writes the fixed widths, and
-//! checks every marker when it reads. [`dump`] shows what each byte of a metalayer means.
+//! value. When C-Blosc2 reads a metalayer, it relies on the fixed widths and ignores nearly every marker. This crate
+//! writes the fixed widths, and checks every marker when it reads. [`dump`] shows what each byte of a metalayer means.
 //!
-//! Reading and writing check the entries, markers, widths and counts, but not the meaning of the numbers. For example,
-//! a negative dimension is accepted. [`Geometry`] checks that the numbers are consistent, and computes the chunk and
-//! the block of an item.
+//! When a metalayer is read or written, its entries, markers, widths and counts are checked, but not the meaning of its
+//! numbers. For example, a negative dimension is accepted. [`Geometry`] checks that the numbers are consistent, and
+//! computes the chunk and the block of an item.
 //!
 //! # Which layout
 //!
-//! The current layout is `B2nd`, with seven entries. The table at [`Layout`] has the first byte, the entries and the
-//! writers of each layout.
+//! The current layout is `B2nd`, with seven entries. The table at [`Layout`] shows the first byte of each layout, its
+//! entries, and the programs that wrote it.
 //!
 //! When writing, the number of entries of the value selects the layout: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`.
 //! With `to_vec_with_layout` and [`Serializer::with_layout`] the caller selects the layout.
 //!
 //! **A struct that forgets `dtype_format` has six entries, so it is written as `B2ndSix`, which no release of C-Blosc2
-//! opens.** Only this crate reads it. C-Blosc2 3 does not open an array of layout `Caterva` either. Write seven
+//! opens.** Only this crate reads `B2ndSix`. C-Blosc2 3 does not open an array of layout `Caterva` either. Write seven
 //! entries, unless you write for old programs.
 //!
 //! When reading, the bytes of the metalayer determine the layout, and the Rust type must take as many entries as the
-//! layout has. But a struct with all seven fields also reads shorter layouts, by the names of its fields. A struct with
-//! six fields also reads shorter layouts, if each field has the name of an entry. A field whose entry is missing
-//! becomes `None` or its `default`. If the field is not an `Option` and has no `default`, the error is "missing field".
-//! So one struct can read and write all layouts:
+//! layout has. But a struct with seven fields also reads layouts with fewer entries. A struct with six fields also
+//! reads layout `Caterva`, if five of the fields have the names of the entries of `Caterva`. A field whose entry is
+//! missing becomes `None` or its `default`. If the field is not an `Option` and has no `default`, the error is "missing
+//! field". So one struct can read and write all layouts:
 //!
 //! ```
 //! # use serde::{Deserialize, Serialize};
@@ -113,10 +114,10 @@
     doc = "[`Meta`] is a ready-made struct for all layouts. It writes every metalayer back byte for byte as it was read."
 )]
 //!
-//! The position of a field, not its name, decides its entry, so two fields in the wrong order would be swapped
-//! silently. To prevent this, a field that has the name of an entry must be in the position of that entry. Names decide
-//! only when a struct reads a layout with fewer entries than the struct has fields. `chunks` and `chunk_shape` count as
-//! names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
+//! The position of a field, not its name, determines its entry, so two fields in the wrong order would be swapped
+//! silently. To prevent this, a field that has the name of an entry must be in the position of that entry. The name of
+//! a field determines its entry only if a struct reads a layout with fewer entries than the struct has fields. `chunks`
+//! and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
 //!
 //! # Serde's data model
 //!
@@ -134,7 +135,7 @@
 //!
 //! The crate needs Rust 1.85 or later. `alloc`, which the other features include, also needs atomic compare-and-swap,
 //! because a long dtype of a `Meta` is reference-counted. The targets thumbv6m and riscv32imc do not have this
-//! instruction.
+//! instruction, so `alloc` does not compile for them.
 //!
 //! [Blosc2]: https://www.blosc.org/pages/blosc-in-depth/
 //! [`b2nd-frame`]: https://docs.rs/b2nd-frame

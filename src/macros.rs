@@ -1,8 +1,8 @@
 //! Macros that implement the parts of serde's traits that are the same for most of this crate's serializers and
 //! deserializers.
 //!
-//! Serde's data model has 29 types. A serializer or deserializer of this crate rejects most of them, and looks through
-//! some others, such as a newtype struct. `ser`, `de` and `dtype::items` use these macros:
+//! Serde's data model has 29 types. A serializer or deserializer of this crate rejects most of them, and treats some
+//! others, such as a newtype struct, as their content. `ser`, `de` and `dtype::items` use these macros:
 //!
 //! | macro | generates |
 //! |---|---|
@@ -12,8 +12,8 @@
 //! | `serialize_elements!` | the traits that receive the elements of a sequence, tuple or tuple struct |
 //! | `deserialize_through!` | methods of `Deserializer` for types that count as another type |
 //!
-//! The macros take kinds of types, such as `integers` or `sequences`; each kind stands for one or more of serde's
-//! types.
+//! The arguments of the macros are kinds of types, such as `integers` or `sequences`. Each kind stands for one or more
+//! of serde's types.
 
 /// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
 /// elements of a sequence, the fields of a struct and the entries of a map.
@@ -81,8 +81,8 @@ macro_rules! serialize_through {
     };
 }
 
-/// Generates the methods of [`serde::Serializer`] for the named kinds, which are errors. The error is the result of the
-/// function before the colon, which gets the serializer and the `ValueType`.
+/// Generates methods of [`serde::Serializer`] that reject the named kinds. The function before the colon makes the
+/// error from the serializer and the `ValueType`.
 macro_rules! serialize_rejects {
     ($reject:path: $($kind:ident)*) => { $( serialize_rejects! { @$kind $reject } )* };
 

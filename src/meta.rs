@@ -1,9 +1,9 @@
 //! `Meta`, a ready-made struct for a metalayer in any layout, and its form in serde's data model.
 //!
 //! In other formats a `Meta` is a struct of its layout and entries. This crate's own `Serializer` and `Deserializer`
-//! recognize this struct by its name and fields (`META_NAME`, `META_FIELDS`). The `Serializer` takes the layout from the
-//! first field, and skips the entries that this layout does not have. The `Deserializer` passes the bytes of the metalayer,
-//! and the visitor here decodes them, so serde is not called for each single entry.
+//! recognize this struct by its name and fields (`META_NAME`, `META_FIELDS`). The `Serializer` takes the layout from
+//! the first field, and skips the entries that this layout does not have. The `Deserializer` passes the bytes of the
+//! metalayer to the visitor in this file, which decodes them. So serde is not called for each single entry.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -26,7 +26,7 @@ use crate::metalayer::Metalayer;
 use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dimensions, check_dtype, check_fixint, check_ndim};
 
-/// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more.
+/// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more dimensions.
 // A `Meta` has 104 bytes: 64 for the three shapes, 15 for a dtype inline, and the other fields. With 16 dimensions
 // inline, a `Meta` would have some 300 bytes, and moving them would cost more than reading the metalayer.
 const INLINE: usize = 4;
@@ -198,7 +198,8 @@ impl Meta {
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
         // A default chunk has at most 4 MiB, or a single item that is larger. An item counts as at least 1 byte, so no
-        // number is above 4 Mi. Every number fits int32, and the fallback `i32::MAX` is never used.
+        // dimension of a chunk or block is above 2^22. Every dimension fits int32, so the fallback `i32::MAX` is never
+        // used.
         let int32 =
             |shape: Dimensions| shape.iter().map(|&items| i32::try_from(items).unwrap_or(i32::MAX)).collect();
         let (chunkshape, blockshape): (Vec<i32>, Vec<i32>) = (int32(chunkshape), int32(blockshape));
@@ -530,7 +531,7 @@ impl<'de> Visitor<'de> for MetaVisitor {
     }
 }
 
-/// Reads a metalayer that need not be *ordinary*. Fails if it is invalid, or if bytes follow it.
+/// Reads any metalayer, *ordinary* or not. Fails if the metalayer is invalid, or if bytes follow it.
 // Not inlined, so the code for ordinary metalayers stays small.
 #[cold]
 #[inline(never)]

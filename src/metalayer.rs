@@ -5,13 +5,13 @@ use crate::layout::{BEFORE_TEXT, Entry, Layout, with_entries};
 use crate::marker::{FIXARRAY_MAX, FIXINT_MAX, STR32};
 use crate::wire::{Integers, ReadError, Reader, Text};
 
-// The first bytes of the layouts, by the number of entries that they state. Constants, because a pattern cannot call a
-// function.
+// The first bytes of the layouts, named after the number of entries that they state. They are constants, because a
+// pattern cannot call a function.
 const MARKED_7: u8 = Layout::B2nd.marker();
 const MARKED_6: u8 = Layout::B2ndSix.marker();
 const MARKED_5: u8 = Layout::Caterva.marker();
 
-/// The entries of a metalayer. Every byte of it has been checked.
+/// The entries of a metalayer. Every byte of the metalayer has been checked.
 #[derive(Debug)]
 pub(crate) struct Metalayer<'de> {
     /// The offset of the metalayer in the input.
@@ -35,8 +35,8 @@ pub(crate) struct Metalayer<'de> {
 impl<'de> Metalayer<'de> {
     /// The layout of the metalayer at the front of the reader.
     ///
-    /// Two layouts begin with `96`. If the first byte is `96`, the byte that follows the block shape decides, and the bytes
-    /// before that byte are checked.
+    /// The first byte determines the layout, except that two layouts begin with `96`. For `96`, the byte after the
+    /// block shape determines the layout, and the bytes before it are checked.
     // So a metalayer that begins with `96` is read twice. This is acceptable, because files with such metalayers were
     // written only during a few days of 2023.
     pub(crate) fn find_layout(reader: Reader<'de>) -> Result<Layout, Error> {
@@ -65,8 +65,8 @@ impl<'de> Metalayer<'de> {
         Self::read_as(Self::find_layout(reader)?, reader).map_err(|error| of_version(error, reader))
     }
 
-    /// Reads the metalayer at the front of the reader, and its dtype as text. If it `must_end` the input, bytes after it are
-    /// an error.
+    /// Reads the metalayer at the front of the reader, and its dtype as text. If `must_end` is true, bytes after the
+    /// metalayer are an error.
     pub(crate) fn read_with_text(reader: Reader<'de>, must_end: bool) -> Result<(Self, &'de str), Error> {
         let metalayer = Self::read(reader)?;
         let text = metalayer.dtype.map_err(|bytes| {
@@ -106,7 +106,7 @@ impl<'de> Metalayer<'de> {
             has_negative: false,
             after: reader,
         };
-        // The outer marker, which has determined the layout.
+        // Skips the outer marker, which has already determined the layout.
         reader.skip(1);
         macro_rules! read_entries {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(
@@ -134,7 +134,8 @@ impl<'de> Metalayer<'de> {
         Ok(metalayer)
     }
 
-    /// The length of the metalayer at the front of some bytes. If its end cannot be found, all bytes count.
+    /// The length of the metalayer at the front of some bytes. If its end cannot be found, this is the number of all
+    /// bytes.
     // In layout `B2nd`, the metalayer ends after the dtype, and `ndim` determines the offset of the dtype's length. So
     // only `ndim` and this length are read, and the metalayer is not checked. In the other layouts, the whole metalayer
     // is read to find its end.
@@ -173,9 +174,9 @@ impl<'de> Metalayer<'de> {
 #[cold]
 pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
     match *reader.rest() {
-        // The first byte claims a number of entries. More entries than in the known layouts are accepted, because a
-        // later version may have more. Fewer than five entries are not accepted: the metalayers of Caterva 0.1 have
-        // three, and no version.
+        // The first byte states the number of entries. It may state more entries than the known layouts have, because a
+        // later version may have more. But it must not state fewer than five, because the metalayers of Caterva 0.1
+        // have three entries and no version.
         [MARKED_5..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
         _ => error,
     }
@@ -185,7 +186,7 @@ pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
 // A place has 8 bytes and no padding, so it is passed in a register.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The offset of the metalayer in the input; `u32::MAX` if it is larger. An error has no larger offsets either.
+    /// The offset of the metalayer in the input, but at most `u32::MAX`. An error cannot have a larger offset either.
     start: u32,
     pub(crate) layout: Layout,
     pub(crate) ndim: u8,
@@ -200,7 +201,7 @@ impl Place {
         Self { start: u32::try_from(start).unwrap_or(u32::MAX), layout, ndim, entry, dimension_number: 0 }
     }
 
-    /// The place of a dimension of the vector at this place. `left` is the number of dimensions after it.
+    /// The place of a dimension of the vector at this place. `left` is the number of dimensions after this dimension.
     #[inline(always)]
     pub(crate) fn of_dimension(self, left: usize) -> Self {
         Self { dimension_number: self.ndim - u8::try_from(left).unwrap_or_default(), ..self }
@@ -213,7 +214,7 @@ impl Place {
         let Self { start, layout, ndim, entry, dimension_number } = self;
         let offset = start as usize + layout.bytes_before(entry).of(ndim);
         if let Some(dimension) = dimension_number.checked_sub(1) {
-            // The marker of the vector, and the dimensions before this one.
+            // The size of the marker of the vector and of the dimensions before this one.
             let before = entry.encoding().size().of(dimension);
             error.in_dimension(entry, dimension.into()).at(offset + before)
         } else {

@@ -7,8 +7,8 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! `to_vec` writes into a vector of fixed length, `serialized_size` into an empty buffer. A `Meta` is a struct whose first
-//! field gives the layout (`SerializeMeta`).
+//! `to_vec` writes into a vector of fixed length. `serialized_size` writes into an empty buffer, so it only counts the
+//! bytes. A `Meta` is a struct whose first field gives the layout (`SerializeMeta`).
 
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};
@@ -151,8 +151,8 @@ fn measured<T: Serialize + ?Sized>(
 #[cfg(feature = "alloc")]
 #[inline]
 fn new_vec<T: Serialize + ?Sized>(value: &T, layout: Option<Layout>) -> Result<Vec<u8>, Error> {
-    // Filled with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for a few
-    // bytes.
+    // Filled with a byte other than 0, because `vec![0; n]` asks the allocator for zeroed memory, which is slower for
+    // such a short vector.
     let mut bytes = vec![u8::MAX; NEW_VEC_LEN];
     let length = measured(value, layout, &mut bytes)?;
     if length > bytes.len() {
@@ -207,7 +207,7 @@ pub struct Serializer<'a> {
     position: usize,
     /// The requested layout. If it is `None`, the number of entries selects the layout.
     layout: Option<Layout>,
-    /// Whether a metalayer that is longer than the buffer is an error. Otherwise, it is only measured.
+    /// Whether a metalayer that is longer than the buffer is an error. If not, such a metalayer is only measured.
     must_fit: bool,
 }
 
@@ -246,7 +246,7 @@ impl<'a> Serializer<'a> {
         self.position
     }
 
-    /// Starts a metalayer of this number of entries, if it is known.
+    /// Starts a metalayer. `len` is its number of entries, if that number is known.
     #[inline(always)]
     fn start_sequence(&mut self, len: Option<usize>) -> Result<SerializeMetalayer<'_>, Error> {
         match (len, self.layout) {
@@ -297,12 +297,12 @@ impl<'a> Serializer<'a> {
     }
 }
 
-/// A [`Serializer`] as a type of its own, for [`measured`].
+/// A wrapper around a [`Serializer`], only for [`measured`].
 // This type gives `to_vec` its own copy of the code that serializes a type. If `to_vec` and `to_slice` shared one copy,
 // the compiler would inline it into neither of them.
 struct MeasuringSerializer<'s, 'a>(&'s mut Serializer<'a>);
 
-/// Implements [`serde::Serializer`] by three methods of a [`Serializer`].
+/// Implements [`serde::Serializer`] by calling three methods of a [`Serializer`].
 macro_rules! metalayer_serializer {
     ($type:ty, $self:ident => $serializer:expr) => {
         impl<'s> serde::Serializer for $type {
@@ -344,12 +344,12 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
 }
 
 /// A metalayer that is being written, entry by entry.
-// The methods that choose the entry of a field are `inline(always)`. Only then can the compiler remove the comparisons
-// of names and the matches over entries, because it knows the entry of each field.
+// The methods that choose the entry of a field are `inline(always)`. Only then does the compiler know the entry of each
+// field, and remove the comparisons of names and the matches over entries.
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s> {
     writer: Writer<'s>,
-    /// The number of bytes that the serializer has written. The length of the metalayer is added when it is complete.
+    /// The number of bytes that the serializer has written. When the metalayer is complete, its length is added.
     written: &'s mut usize,
     must_fit: bool,
     /// The layout that has the same entries as the value.
@@ -367,7 +367,8 @@ impl SerializeMetalayer<'_> {
         self.next.take().ok_or_else(ignored_error)
     }
 
-    /// Writes the next entry. If it is the field of a struct, checks that a well-known name is the name of this entry.
+    /// Writes the next entry. If the entry is a field of a struct, and the name of the field is well-known, checks that
+    /// the name belongs to this entry.
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, field: Option<&'static str>, value: &T) -> Result<(), Error> {
         let next = self.take_next()?;
@@ -538,13 +539,14 @@ impl serde::Serializer for LayoutSerializer {
     serialize_rejects! { not_a_meta: integers bool floats char display bytes none unit variants sequences map structs }
 }
 
-/// The error for a user's own struct that has the name and the fields of a `Meta`, but no name of a layout.
+/// The error for a user's own struct that has the name and the fields of a `Meta`, but whose field `layout` is not a
+/// string.
 #[cold]
 fn not_a_meta<T>(_: &LayoutSerializer, _: ValueType) -> Result<T, Error> {
     Err(LayoutFault::NotAMeta.error())
 }
 
-/// The serializer for an entry that the layout of a `Meta` lacks. Only `None` is valid, and is not written.
+/// The serializer for an entry that the layout of a `Meta` lacks. Only `None` is valid, and nothing is written for it.
 // A user's own struct with the name and the fields of a `Meta` may have a value here, which must not be dropped silently.
 struct LackingSerializer(Layout);
 
@@ -633,8 +635,8 @@ struct VectorSerializer<'s, W> {
     ndim: u8,
 }
 
-/// The error for a vector of `count` dimensions instead of `ndim`. If `count` is above `ndim`, the count stopped there,
-/// and more may follow.
+/// The error for a vector of `count` dimensions instead of `ndim`. If `count` is above `ndim`, the counting stopped at
+/// `count`, and more dimensions may follow.
 #[cold]
 fn wrong_count_of_dimensions(count: usize, ndim: u8) -> Error {
     let detail = if count > usize::from(ndim) {
@@ -725,7 +727,8 @@ serialize_elements! { #[inline] impl[W: FixedInt + Width] SerializeVector<'_, W>
 
 /// The serializer for a string, UTF-8 bytes, or a value that is serialized through its `Display`. It writes to the
 /// front of the slice, and returns the number of bytes, including bytes that did not fit.
-// It does not get the writer of the metalayer: a reference to that writer would keep its fields in memory.
+// This type has no reference to the writer of the metalayer, because such a reference would keep the writer's fields in
+// memory instead of registers.
 struct TextSerializer<'s>(&'s mut [u8]);
 
 impl serde::Serializer for TextSerializer<'_> {
@@ -754,7 +757,7 @@ impl serde::Serializer for TextSerializer<'_> {
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
         match core::str::from_utf8(bytes) {
             Ok(text) => self.serialize_str(text),
-            // A NUL is found first, as when a dtype is read.
+            // A NUL takes precedence over bytes that are not UTF-8, as when a dtype is read.
             Err(_) => check_dtype(bytes).and_then(|()| Err(TextFault::not_utf8(bytes).error())),
         }
     }

@@ -28,7 +28,8 @@ pub(crate) trait FixedInt: Copy + Into<i64> {
     /// another length.
     fn decode(item: &[u8]) -> Option<Self>;
 
-    /// The bits of all markers that differ from [`MARKER`](Self::MARKER), and whether an integer is negative.
+    /// Compares all markers with [`MARKER`](Self::MARKER). Returns the bits that differ in any marker, and whether an
+    /// integer is negative.
     fn check(integers: &[u8]) -> (u8, bool);
 }
 
@@ -55,9 +56,9 @@ macro_rules! fixed_int {
             // Inlined, so the address and the length of the vector stay in registers.
             #[inline(always)]
             fn check(mut integers: &[u8]) -> (u8, bool) {
-                // There is no branch for each integer: `differs` collects bits of all integers. Two bytes of each
-                // integer are compared, the marker and the first byte of the value. Numbers are big-endian, so the
-                // highest bit of the first byte is the sign.
+                // `differs` collects the differences of all integers, so the loop needs no branch for each integer. Two
+                // bytes of each integer are compared: the marker and the first byte of the value. Numbers are
+                // big-endian, so the highest bit of the first byte is the sign.
                 let mut differs = 0;
                 while let Some((&[marker, first, ..], left)) = integers.split_first_chunk::<{ Self::SIZE }>()
                 {
@@ -116,7 +117,8 @@ impl<T: FixedInt> ExactSizeIterator for Integers<'_, T> {
     }
 }
 
-/// A dtype that was read. Its bytes have no NUL. If they are not UTF-8, a Rust type can still take the bytes.
+/// The text of a dtype that was read, without NUL. If the dtype is not UTF-8, the `Err` has its bytes, because a Rust
+/// type can still take the bytes.
 pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
 
 /// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. The cause is found only
@@ -149,11 +151,11 @@ impl ReadError for () {
 }
 
 /// Reads the values of a metalayer one after another, and checks them. After an error, the position is unchanged.
-// Inlined, so the reader stays in registers.
+// The methods are inlined, so the reader stays in registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'de> {
     rest: &'de [u8],
-    /// The length of the whole input; `rest` is its last part.
+    /// The length of the whole input. `rest` is the last part of the input.
     input_len: usize,
 }
 
@@ -163,7 +165,7 @@ impl<'de> Reader<'de> {
         Self { rest: bytes, input_len: bytes.len() }
     }
 
-    /// A reader of the bytes from an offset of the input on.
+    /// A reader of `rest`, the last part of an input, which begins at the offset `position` of the input.
     pub(crate) fn at(position: usize, rest: &'de [u8]) -> Self {
         Self { rest, input_len: position + rest.len() }
     }
@@ -259,21 +261,21 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// An error at the position.
+    /// An error at the current position.
     #[cold]
     pub(crate) fn error(&self, detail: Detail) -> Error {
         Error::new(detail).at(self.position())
     }
 
-    /// The error for a value of `needed` bytes if it is cut off.
+    /// The error if the input ends within a value of `needed` bytes.
     #[cold]
     pub(crate) fn truncated(&self, needed: usize) -> Error {
         self.error(Detail::Truncated { needed, left: self.rest.len() })
     }
 
-    /// The error if the expected value is not at the position: another value is there, or the input ends before its
-    /// `needed` bytes. `ndim` is the number in the marker of a dimension vector, 0 for other values. For a fixint,
-    /// `marker` is 0, which stands for all fixints.
+    /// The error if the expected value is not at the current position. Either another value is there, or the input ends
+    /// within the value, which has `needed` bytes. `ndim` is the number of dimensions that the marker of a vector
+    /// states, and 0 for any other value. For a fixint, `marker` is 0, which stands for all fixints.
     #[cold]
     fn no_value(&self, marker: u8, ndim: u8, needed: usize) -> Error {
         match *self.rest {
@@ -331,7 +333,7 @@ fn wrong_dimensions(found: usize, ndim: u8) -> Error {
     Error::new(Detail::Dimensions { found, ndim })
 }
 
-/// Checks that bytes can be `dtype`, if they are UTF-8.
+/// Checks that bytes can be `dtype`. UTF-8 is not checked here.
 #[inline]
 pub(crate) fn check_dtype(text: &[u8]) -> Result<(), Error> {
     TextFault::check_piece(0, text).map_err(TextFault::error)
@@ -440,15 +442,16 @@ impl<'s> Writer<'s> {
     }
 
     /// Writes the text of a value as `dtype`.
-    // The text is formatted into the buffer, after room for its header, so it needs no heap. Then its length is known,
-    // and the header is written.
+    // The text is formatted directly into the buffer, so it needs no heap. The header before the text is written last,
+    // because it contains the length of the text.
     pub(crate) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let start = self.position;
         self.position += STR32_HEADER;
         let mut pieces = TextPieces { start: self.position, writer: self, fault: None };
         let written = write!(pieces, "{value}");
-        // If pieces of the text were rejected, the fault of the first of them is returned. The result of the `Display` does
-        // not matter then, because a `Display` may ignore the error and continue, or return another error.
+        // If a piece of the text was rejected, the fault of the first rejected piece is returned. The result of the
+        // `Display` does not matter in this case, because a `Display` may ignore the error and continue, or return
+        // another error.
         match (written, pieces.fault) {
             (_, Some(fault)) => Err(fault.error()),
             (Err(error), None) => Err(serde::ser::Error::custom(error)),
@@ -474,9 +477,9 @@ fn str32_header(length: usize) -> [u8; STR32_HEADER] {
 /// A text that is written in pieces.
 struct TextPieces<'w, 's> {
     writer: &'w mut Writer<'s>,
-    /// The position of the text.
+    /// The position at which the text begins.
     start: usize,
-    /// Why the first piece was rejected. [`fmt::Error`] cannot carry a reason.
+    /// Why the first rejected piece was rejected; `None` if no piece was. [`fmt::Error`] cannot carry a reason.
     fault: Option<TextFault>,
 }
 

@@ -1,7 +1,7 @@
-//! The promise of this crate: any struct with derived `Serialize` and `Deserialize` whose fields are the entries of a
-//! metalayer is written and read byte for byte.
+//! Tests the promise of this crate about a struct with derived `Serialize` and `Deserialize` whose fields are the
+//! entries of a metalayer: it is written as exactly the bytes of the format, and read from these bytes.
 //!
-//! The expected bytes are literals, written by hand according to the table on the first page of the crate. The
+//! The expected bytes are literals, written by hand from the table in the crate's documentation (`src/lib.rs`). The
 //! snapshots `wire_*` show the bytes of more structs, in plain hexadecimal and annotated.
 
 use std::fmt::Debug;

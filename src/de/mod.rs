@@ -5,11 +5,11 @@
 //! bytes ─▶ Deserializer ─▶ Metalayer ─▶ EntryAccess ─▶ ValueDeserializer ─▶ visitor of an entry
 //! ```
 //!
-//! The code after `Deserializer` is compiled twice. The copy for *ordinary* metalayers (see [`Metalayer::ordinary`]) is
-//! inlined into the code that reads the Rust type, if that type takes the entries in order. The other copy is for every
-//! metalayer and type.
+//! The code to the right of `Deserializer` is compiled twice. The first copy is for *ordinary* metalayers (see
+//! [`Metalayer::ordinary`]) and for Rust types that take the entries in order. The first copy is inlined into the code
+//! that reads the Rust type. The second copy works for every metalayer and every type.
 //!
-//! A `Meta` needs no visitors of entries:
+//! A `Meta` is read without a visitor for each entry:
 //!
 //! ```text
 //! bytes ─▶ Deserializer ─▶ visitor of a Meta ─▶ Metalayer ─▶ Meta
@@ -39,8 +39,9 @@ use value::ValueDeserializer;
 ///
 /// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
 /// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
-/// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores it.
-/// Bytes after the metalayer are an error too, but every other error takes precedence; [`take_from_slice`] returns them.
+/// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores
+/// it. Bytes after the metalayer are an error too, but every other error takes precedence. To get these bytes instead
+/// of an error, use [`take_from_slice`].
 ///
 /// A type whose `Deserialize` catches the error, or reads nothing, accepts any bytes.
 ///
@@ -72,8 +73,8 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T, Error
 
 /// Reads a value from the metalayer at the front of the input, and returns the value and the bytes after the metalayer.
 ///
-/// Use it for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left such bytes when a metalayer
-/// became shorter.
+/// Use this function for files with stale bytes after the metalayer. python-blosc2 2.1 to 3.10 left such bytes when a
+/// metalayer became shorter.
 ///
 /// # Errors
 ///
@@ -95,11 +96,11 @@ pub fn take_from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<(T,
     }
 }
 
-/// The maximum number of bytes that are read. The longest dtype and all other entries together have fewer bytes.
+/// The maximum number of bytes that `from_reader` reads. The longest metalayer has fewer bytes.
 #[cfg(feature = "std")]
 const MAX_READ: u64 = (1 << 31) + (1 << 10);
 
-/// Reads a reader to its end, and deserializes a value from the bytes. Bytes after the metalayer are an error.
+/// Reads all bytes from a reader, and deserializes a value from them. Bytes after the metalayer are an error.
 ///
 /// At most 2 GiB + 1 KiB are read, because no metalayer is longer. If you do not trust the reader, set a lower limit
 /// with [`Read::take`](std::io::Read::take).
@@ -140,7 +141,7 @@ enum RequestedEntries {
 }
 
 impl RequestedEntries {
-    /// Whether the type takes the entries of the current layout in order. For a type with a derived `Deserialize`, the
+    /// Whether the type takes the entries of layout `B2nd` in order. For a type with a derived `Deserialize`, the
     /// compiler knows the result.
     #[inline(always)]
     fn takes_all_in_order(self) -> bool {
@@ -190,10 +191,10 @@ impl<'de> Deserializer<'de> {
         Self { reader: Reader::new(bytes), must_end: false }
     }
 
-    /// The layout of the next metalayer. The position does not change.
+    /// The layout of the next metalayer. The deserializer does not advance.
     ///
-    /// The first byte determines the layout. Only `96` begins two layouts; then the byte that follows `blockshape`
-    /// decides.
+    /// The first byte determines the layout, except that two layouts begin with `96`. If the first byte is `96`, the
+    /// byte after `blockshape` determines which of these two layouts the metalayer has.
     ///
     /// # Errors
     ///
@@ -234,8 +235,8 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// Does the same if the metalayer is not ordinary, if the type does not take all entries in order, or if bytes
-    /// follow the metalayer although it must end the input.
+    /// The slow path of `read`: for a metalayer that is not ordinary, for a type that does not take all entries in
+    /// order, or for bytes after a metalayer that must end the input.
     // Never inlined, so the code for ordinary metalayers stays small.
     #[cold]
     #[inline(never)]
@@ -268,8 +269,8 @@ impl<'de> Deserializer<'de> {
     }
 }
 
-/// The error for bytes that a `Meta` rejects. The error that the `Meta` raises itself is only a text, without kind and
-/// offset.
+/// The error for bytes that a `Meta` rejects. The error that the `Meta` itself raises is only a text, without kind and
+/// offset, so the metalayer is read again here.
 // The arguments are parts of the deserializer. If the function got the deserializer itself, the compiler would store it in
 // memory for each `Meta`.
 #[cold]
@@ -321,8 +322,8 @@ impl<'de> serde::Deserializer<'de> for &mut Deserializer<'de> {
     }
 }
 
-/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. If the metalayer is `ORDINARY`, the
-/// type takes the entries in order.
+/// Passes the entries of a metalayer to a visitor, and returns the visitor's value. `ORDINARY` means that the metalayer
+/// is ordinary and that the type takes the entries in order.
 #[inline(always)]
 fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     metalayer: &Metalayer<'de>,
@@ -357,9 +358,10 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // The struct has more names than the layout has entries, and has asked for an entry after the last one. There was
-    // none, but a field with a `default` accepts that. So one field may hold the entry of another. A visitor with one
-    // name per entry may ask only to check that nothing follows.
+    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none. It
+    // did not fail, because a field with a `default` can lack an entry. So the entries may be in the wrong fields, and
+    // this is an error. A struct with one name per entry is not rejected, because its visitor may only check that no
+    // entry follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }
@@ -374,8 +376,8 @@ fn error_of_type(error: Error, takes_more: bool, layout: Layout, version: u8, st
     if takes_more && error.is_custom_length() && error.entry().is_none() {
         return LayoutFault::TakesMore { layout }.error().at(start);
     }
-    // Other errors of a type reject the value of a valid entry. Only a dtype that is not UTF-8 has invalid bytes, which
-    // another version may allow. So only this error names the version.
+    // In nearly every error of a type, the bytes of the entry are valid, and the type rejects the value. Only a dtype
+    // that is not UTF-8 has invalid bytes. Another version may allow these bytes, so only this error names the version.
     let version = if error.text_fault().is_some() { version } else { 0 };
     error.at(start).of_version(version)
 }

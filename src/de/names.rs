@@ -10,13 +10,14 @@ use crate::layout::{Entry, Layout};
 /// Whether a struct takes the entries of a layout by name. Otherwise, it takes them in order.
 ///
 /// If a struct has a field for an entry that the layout lacks, the struct must take the entries by name. serde's
-/// `visit_map` can skip this field. `visit_seq` cannot: it reads the next entry into this field. After the last entry, it
-/// ends with the error "invalid length", even if the field is an `Option`, unless the field has a `default`.
+/// `visit_map` can skip this field, but `visit_seq` would read the next entry into this field. If no entry is left for
+/// a field, `visit_seq` fails with the error "invalid length", unless the field has a `default`. It fails even if the
+/// field is an `Option`.
 ///
 /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in
-/// the order of the entries count as seven fields, but one of them may be an alias. In this case, an entry of a shorter
-/// layout may get the alias as its name, and serde reports a duplicate field. A struct with a well-known name for every
-/// entry of the layout certainly has a field for each.
+/// the order of the entries count as seven fields, but one of them may be an alias. In this case, when a shorter layout
+/// is read, an entry may be passed under the name of the alias, and serde reports a duplicate field. If the names
+/// include a well-known name of every entry of the layout, the struct certainly has a field for every entry.
 pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<bool, Error> {
     if layout.can_be_fields(fields) {
         return Ok(false);
@@ -24,13 +25,13 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     if Layout::B2nd.can_be_fields(fields) {
         return Ok(true);
     }
-    // From here on, the number of fields does not determine which entry each field takes: `fields` may include aliases.
+    // From here on, the position of a name does not determine its entry, because `fields` may include aliases.
     check_known(fields, layout)?;
     if layout.entries().iter().all(|&entry| known(fields, entry).is_some()) {
         return Ok(true);
     }
-    // Here the struct can take the entries only in order. If it has a field for an entry that the layout lacks, it is
-    // rejected, because this field and the fields after it would get wrong entries.
+    // Here the struct can take the entries only in order. If the struct has a field for an entry that the layout lacks,
+    // the struct is rejected, because this field and the fields after it would get wrong entries.
     let is_lacking = |entry| !layout.has(entry);
     if fields.iter().any(|field| Entry::of_field(field).is_some_and(is_lacking)) {
         return Err(LayoutFault::Unplaced { layout }.error());
@@ -38,8 +39,9 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     Ok(false)
 }
 
-/// Checks that the well-known names are in the order of their entries. Where entries have no well-known name, there
-/// must be at least as many other names in their place.
+/// Checks that the well-known names are in the order of their entries. If entries between two well-known names have no
+/// well-known name themselves, there must be at least as many other names between the two. The same is checked before
+/// the first and after the last well-known name.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);
@@ -69,7 +71,7 @@ fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     }
 }
 
-/// The first field with a well-known name of this entry.
+/// The first name in `fields` that is a well-known name of this entry.
 fn known(fields: &[&'static str], entry: Entry) -> Option<&'static str> {
     fields.iter().copied().find(|field| Entry::of_field(field) == Some(entry))
 }
@@ -84,7 +86,8 @@ pub(super) struct ByName<'e, 'm, 'de, const ORDINARY: bool> {
 impl<const ORDINARY: bool> ByName<'_, '_, '_, ORDINARY> {
     /// The name of the field that takes this entry.
     fn field(&self, entry: Entry) -> &'static str {
-        // If no name is a well-known name of this entry, the struct has seven names, in the order of the entries.
+        // If no name is a well-known name of this entry, `takes_by_name` has checked that there are seven names in the
+        // order of the entries.
         let in_order = || self.fields.get(entry as usize).copied();
         known(self.fields, entry).or_else(in_order).unwrap_or(entry.name())
     }
@@ -126,7 +129,7 @@ mod tests {
             ("a b c d e", caterva, in_order),
             ("a b c d e", b2nd, Err("the type takes 5")),
             ("version ndim shape chunks blocks dtype_format dtype", caterva, by_name),
-            // With aliases, or fields that are no entries.
+            // These structs have aliases, or fields that are not entries.
             ("version ndim dims shape chunkshape blockshape dtype_format dtype", b2nd, by_name),
             ("version ndim shape chunks parts chunkshape blockshape dtype_format dtype", b2nd, by_name),
             ("version ndim shape size chunkshape blockshape dtype_format type", b2nd, in_order),
@@ -163,13 +166,13 @@ mod tests {
                 caterva,
                 Err("the type takes 4: it has no field for blockshape"),
             ),
-            // Either of two entries.
+            // `kind` can be the field of `dtype_format` or of `dtype`, so one of the two is missing.
             (
                 "version ndim dims shape chunkshape blockshape kind",
                 b2nd,
                 Err("the type takes 6: the entry dtype_format may be missing"),
             ),
-            // The order.
+            // The names are in the wrong order.
             (
                 "version ndim shape blocks chunks dtype_format dtype",
                 b2nd,

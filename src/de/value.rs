@@ -9,10 +9,11 @@ use crate::macros::deserialize_through;
 use crate::metalayer::Place;
 use crate::wire::{FixedInt, Integers, Text};
 
-/// A deserializer for a value and its place in the metalayer, which may be `ORDINARY`.
+/// A deserializer for a value, with the place of the value in the metalayer. `ORDINARY` means that the metalayer is
+/// ordinary.
 pub(super) struct ValueDeserializer<T, const ORDINARY: bool>(pub(super) T, pub(super) Place);
 
-/// The kind of value that a Rust type requests. Kinds that are treated alike are `Other`.
+/// The kind of value that a Rust type requests. All kinds that need no special treatment are `Other`.
 enum Request {
     Unsigned,
     Float,
@@ -31,8 +32,9 @@ enum Request {
 
 impl Request {
     /// Checks that the type can take a single value: an integer, or a dtype as text.
-    // A type that cannot be written in a place must not be readable from it either. Otherwise a float could be read from
-    // an integer, a `char` from a one-letter dtype, and an enum could read the version as the number of a variant.
+    // A type that cannot be written at a place must not be readable at this place either. Otherwise a float could be
+    // read from an integer, and a `char` from a dtype of one letter. An enum could read the version as the number of a
+    // variant.
     #[inline(always)]
     fn check_single_value(&self, place: Place) -> Result<(), Error> {
         match self {
@@ -46,7 +48,7 @@ impl Request {
 
 /// A value of a metalayer that can be passed to the visitor of a Rust type.
 trait Value<'de, const ORDINARY: bool>: Sized {
-    /// Passes the value to a visitor, unless it can be no value of the requested kind.
+    /// Passes the value to a visitor. Fails if a value of the requested kind is not valid at this place.
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error>;
 }
 
@@ -97,7 +99,7 @@ impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for Text<'de> {
     #[inline(always)]
     fn visit<V: Visitor<'de>>(self, request: Request, visitor: V, place: Place) -> Result<V::Value, Error> {
         match request {
-            // As bytes, so a type can ignore a dtype that is not UTF-8.
+            // The text is passed as bytes, so a type can ignore a dtype that is not UTF-8.
             Request::Bytes | Request::Ignored => {
                 visitor.visit_borrowed_bytes(self.map_or_else(|bytes| bytes, str::as_bytes))
             }

@@ -11,7 +11,7 @@ use super::repr::Repr;
 
 /// The error for a string that is not a dtype, or not a dtype that this crate knows.
 ///
-/// The text names what was expected, what was found, and the position of the character, counted from 0.
+/// The text names what was expected, what was found, and the position of the wrong character, counted from 0.
 ///
 /// ```
 /// use b2nd_serde::dtype::{Dtype, ErrorKind};
@@ -51,7 +51,7 @@ pub enum ErrorKind {
     Syntax,
     /// The string contains a type that this crate does not know, such as `int33`.
     UnknownType,
-    /// Two fields have the same name or title.
+    /// A name or title of a field occurs more than once.
     DuplicateField,
     /// Parts of the dtype contradict each other: offsets, item size, alignment, or the lengths of lists.
     Layout,
@@ -117,7 +117,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
+/// Prints the message, because `unwrap` and a `main` that returns an error show the `Debug` text. `{:#?}` prints the
+/// fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
@@ -134,8 +135,8 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// The message for an input that continues with `rest`. It has what was expected, and what was found: the first
-/// character of `rest`, or the end.
+/// The message for an input that continues with `rest`. The message names what was expected, and what was found: the
+/// first character of `rest`, or the end.
 pub(super) fn expected(what: &str, rest: &str) -> String {
     match rest.chars().next() {
         Some(found) => format!("expected {what}, found {}", Repr(&EcoString::from(found))),
@@ -160,8 +161,8 @@ enum Reason {
 
 impl ParseError {
     /// A syntax error, without a message yet.
-    // The grammar makes such an error at each alternative that does not match, and drops it, so making one must be
-    // cheap.
+    // The grammar makes a syntax error at each alternative that does not match, and then drops the error. So making a
+    // syntax error must be cheap.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {
         Self { at, kind: ErrorKind::Syntax, reason: Reason::Expected(what) }
     }

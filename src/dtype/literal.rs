@@ -14,7 +14,7 @@ use super::input::{DtypeText, ParseResult};
 
 /// Reads a literal in single or double quotes, and returns its string.
 ///
-/// The literal can have the escapes that Python's `repr` writes, and escapes of a single letter.
+/// The literal can have the escapes that Python's `repr` writes, and also `\"`, `\a`, `\b`, `\f` and `\v`.
 pub(super) fn string(input: &mut DtypeText<'_>) -> ParseResult<String> {
     let quote = one_of(['\'', '"']).context("a string in quotes").parse_next(input)?;
     // In Python too, a line break or a NUL before the closing quote is a syntax error.

@@ -36,7 +36,7 @@
 //!
 //! This crate prints, rejects or compares some dtypes differently:
 //!
-//! - NumPy prints two kinds of dtypes in a form that it reads back as another dtype. The first kind is an aligned dtype
+//! - For two kinds of dtypes, NumPy reads its own output back as another dtype. The first kind is an aligned dtype
 //!   inside a dtype that is not aligned: NumPy prints `'aligned': True` only for the outermost dtype. The second kind
 //!   is a dictionary with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This
 //!   crate prints both kinds as a dictionary that NumPy reads back correctly.
@@ -54,8 +54,8 @@
 //!   a dictionary with an unknown key, with the same key twice, or with more formats than names;
 //! - a scalar with fields (`('i4', [('lo', 'i2'), ('hi', 'i2')])`), titles that are not strings, `None` as a dtype;
 //! - these parts of Python's syntax: octal, `\N{…}` and unknown escapes, lone surrogates, prefixes (`u'a'`), adjacent
-//!   strings, comments, parentheses that are not a tuple, and numbers that are not decimal. Decimal numbers may have
-//!   leading zeros here.
+//!   strings, comments, parentheses that are not a tuple, and numbers that are not decimal. Unlike in Python, decimal
+//!   numbers may have leading zeros.
 //!
 //! `StringDType()` is also an error, because its items are not stored in the array. `<f1` and `<W4` are errors too.
 //! python-blosc2 stores these strings for `float8_e5m2` and for the complex types of `ml_dtypes`, but NumPy cannot read
@@ -74,9 +74,9 @@ use serde::ser::{Serialize, Serializer};
 use error::ParseError;
 use resolve::Spacing;
 
-// Each module imports only from modules above it; rustdoc lists the methods of `Dtype` in this order. `repr` is above
-// `error`, because an error message quotes the text that was found. `literal` is below `error`, because reading a
-// literal can fail.
+// Each module imports only from modules above it. rustdoc lists the methods of `Dtype` in the order of these modules.
+// `repr` is above `error`, because an error message quotes the text that was found. `literal` is below `error`, because
+// reading a literal can fail.
 mod types;
 
 mod repr;

@@ -9,8 +9,8 @@ use super::repr::Repr;
 use super::types::{ByteOrder, Dtype, Kind, Spelling, Struct, Subarray};
 
 impl Dtype {
-    /// The dtype as NumPy's `dtype.str` prints it (`|u1`). Structured dtypes, subarrays and types of `ml_dtypes` are as
-    /// `str(dtype)` prints them. The layouts [`B2nd`](crate::Layout::B2nd) and
+    /// The dtype as NumPy's `dtype.str` prints it (`|u1`). Structured dtypes, subarrays and types of `ml_dtypes` are
+    /// printed as `str(dtype)` prints them. The layouts [`B2nd`](crate::Layout::B2nd) and
     /// [`B2ndMismarked`](crate::Layout::B2ndMismarked) store this spelling.
     ///
     /// ```
@@ -53,8 +53,8 @@ impl Dtype {
     }
 }
 
-/// Prints the dtype as NumPy does: by name if it was parsed from the name that NumPy prints, else as the
-/// [type string](Dtype::type_string).
+/// Prints the dtype as NumPy does. If the dtype was parsed from the name that NumPy prints for it, this name is
+/// printed, else the [type string](Dtype::type_string).
 impl Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.spelling {
@@ -108,8 +108,8 @@ impl Display for NumpyStr<'_> {
         match &dtype.kind {
             Kind::Bool => f.write_str("bool"),
             Kind::Object => f.write_str("object"),
-            // In NumPy, a name such as `int32` stands for a type in the byte order of the machine, which is
-            // little-endian here. So a big-endian type has no name.
+            // In NumPy, a name such as `int32` means a type in the byte order of the machine. This crate always assumes
+            // a little-endian machine, so a big-endian type has no name.
             _ if dtype.byte_order == Some(ByteOrder::Big) => TypeString(dtype).fmt(f),
             Kind::Int => write!(f, "int{}", bits()),
             Kind::Uint => write!(f, "uint{}", bits()),
@@ -129,8 +129,8 @@ fn letter_and_size(dtype: &Dtype, zero: &str, f: &mut fmt::Formatter<'_>) -> fmt
     match &dtype.kind {
         Kind::Object => Ok(()),
         Kind::Bytes | Kind::Str | Kind::Void if dtype.item_size == 0 => f.write_str(zero),
-        // A `U` is printed with its number of characters. The alignment of a `U` is the number of bytes of one
-        // character.
+        // A `U` is printed with its number of characters. This number is the item size divided by the alignment, which
+        // is the size of one character.
         Kind::Str => write!(f, "{}", dtype.item_size / dtype.alignment),
         Kind::Datetime(unit) | Kind::Timedelta(unit) => write!(f, "{}{unit}", dtype.item_size),
         _ => write!(f, "{}", dtype.item_size),
@@ -180,7 +180,7 @@ impl Display for Nested<'_> {
     }
 }
 
-/// Whether the fields, printed as a list, are read back with the same offsets, size and names.
+/// Whether the same offsets, size and names are read back if the fields are printed as a list.
 fn can_be_list(parts: &Struct, item_size: usize) -> bool {
     let round_up = |offset: usize, alignment| {
         if parts.is_aligned { offset.next_multiple_of(alignment) } else { offset }

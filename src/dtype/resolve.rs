@@ -171,8 +171,8 @@ fn same_count<T>(names: usize, key: &str, values: &Spanned<Vec<T>>) -> Result<()
     Err(ParseError::refused(values.at, ErrorKind::Layout, message))
 }
 
-/// A structured dtype with computed offsets. A field without an offset follows the previous field; in an aligned dtype
-/// it begins at the next multiple of its alignment.
+/// A structured dtype with computed offsets. A field without an offset follows the previous field. In an aligned dtype,
+/// such a field begins at the next multiple of its alignment.
 #[inline(never)]
 fn structure(
     at: usize,
@@ -225,8 +225,8 @@ fn structure(
     })
 }
 
-/// Checks that the stated item size is a multiple of the alignment, and not less than `needed`, the number of bytes of
-/// the fields.
+/// Checks that the stated item size is a multiple of the alignment, and not less than `needed`, the number of bytes
+/// that the fields need.
 fn wide_enough(given: &Spanned<usize>, needed: usize, alignment: usize) -> Result<usize, ParseError> {
     let item_size = given.value;
     if item_size < needed {
@@ -266,7 +266,7 @@ struct FieldRange {
     has_objects: bool,
 }
 
-/// Rejects an overlap of a field with a field that contains Python objects. Other fields may overlap.
+/// Rejects a field that overlaps a field with Python objects. Two fields without objects may overlap.
 fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseError> {
     if !ranges.iter().any(|range| range.has_objects) {
         return Ok(());
@@ -276,8 +276,8 @@ fn refuse_overlapping_objects(mut ranges: Vec<FieldRange>) -> Result<(), ParseEr
     ranges.sort_by_key(|range| (range.offset, range.end));
     let (mut end, mut end_of_objects) = (0, 0);
     for range in ranges {
-        // A range with objects must not overlap any earlier range. Other ranges must not overlap earlier ranges with
-        // objects.
+        // A range with objects must not overlap any earlier range. A range without objects must not overlap an earlier
+        // range with objects.
         let taken = if range.has_objects { end } else { end_of_objects };
         if range.offset < taken {
             return Err(contradiction(

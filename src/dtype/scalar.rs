@@ -9,7 +9,7 @@ use super::repr::excerpt;
 use super::types::{ByteOrder, Dtype, Extension, Kind, MAX_ITEM_SIZE, Spelling, TimeUnit};
 
 /// The names that `np.dtype(name)` accepts on 64-bit Linux, each with NumPy's letter for its kind and with its size.
-// A file does not record on which machine it was written, so `long` has the same meaning on every machine.
+// A file does not record on which machine it was written, so this crate gives `long` the same meaning on every machine.
 const NAMES: [(&str, char, usize); 50] = [
     ("bool", 'b', 1),
     ("bool_", 'b', 1),
@@ -64,8 +64,8 @@ const NAMES: [(&str, char, usize); 50] = [
 ];
 
 /// NumPy's one-letter codes, each with NumPy's letter for its kind and with its size. A byte order may precede them.
-/// The codes `b` and `c` do not have the meaning that these letters have as kinds: code `b` is an `int8`, code `c` is
-/// `S1`.
+/// The letters `b` and `c` are codes and also kinds, but with different meanings. The code `b` is an `int8`, and the
+/// kind `b` is a Boolean. The code `c` is `S1`, and the kind `c` is a complex number.
 const CODES: [(char, char, usize); 29] = [
     ('?', 'b', 1),
     ('b', 'i', 1),
@@ -221,8 +221,8 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    // Two letters at the start can only begin an unknown name. A message about the name is better than one about a
-    // missing size.
+    // A text that begins with two letters can only be an unknown name. A message about the name is better than one
+    // about a missing size.
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));
@@ -278,7 +278,7 @@ fn sizes(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Adds the unit of a time to its dtype. `unit` is the end of `text`. It is empty or in the form `[25s]`.
+/// Adds the unit of a time to its dtype. `unit` is the end of `text`, and must be empty or have the form `[25s]`.
 fn in_time_units(mut dtype: Dtype, text: &str, unit: &str) -> Result<Dtype, ParseError> {
     let unit = time_unit(text, unit)?;
     dtype.kind = match dtype.kind {

@@ -77,8 +77,8 @@ pub(super) fn parse(text: &str) -> Result<Spanned<Form>, ParseError> {
 pub(super) const FORM: &str = "a type string, '[', '(' or '{'";
 
 /// Reads a dtype. For nested dtypes, `list`, `tuple` and `dict` call this function again.
-// These functions recurse, so their stack frames must be small. So all code that does not recurse is in functions that
-// are never inlined.
+// These functions recurse, so their stack frames must be small. Therefore, all code that does not recurse is in
+// functions that are never inlined.
 fn form(levels: usize, input: &mut DtypeText<'_>) -> ParseResult<Spanned<Form>> {
     let at = input.current_token_start();
     let Some(levels) = levels.checked_sub(1) else { return too_deep(at) };

@@ -27,10 +27,11 @@ pub(super) const MAX_SUBARRAY_NDIM: usize = 64;
 /// # Ok::<(), b2nd_serde::dtype::Error>(())
 /// ```
 ///
-/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A type string
-/// (`<i4` or `i4`) is printed as a type string (`<i4`), a name (`int32`) as a name. To choose one of these two
-/// spellings, use [`type_string`](Self::type_string) or [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays
-/// and types of `ml_dtypes` are printed like NumPy's `str(dtype)`. `==` ignores the spelling.
+/// A `Dtype` is made from a string with [`parse`](str::parse). `Display` prints it in NumPy's form. A scalar type that
+/// was parsed from NumPy's own name for the type (`int32`) is printed as this name. Any other scalar type is printed as
+/// a type string (`<i4`). To choose one of these two spellings, use [`type_string`](Self::type_string) or
+/// [`numpy_str`](Self::numpy_str). Structured dtypes, subarrays and types of `ml_dtypes` are printed like NumPy's
+/// `str(dtype)`. `==` ignores the spelling.
 ///
 /// In serde a `Dtype` is a string. So a struct that is read with this crate can have a field `dtype` of type `Dtype`:
 ///
@@ -421,8 +422,8 @@ impl Struct {
         &self.fields
     }
 
-    /// Whether the fields are aligned as in C (`aligned=True` in NumPy). If the fields are not aligned, their offsets
-    /// can still be aligned by chance.
+    /// Whether `aligned=True` of this dtype, or of a dtype around it, aligns the fields as in C. Without it, the
+    /// offsets of the fields can still be aligned by chance.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned

@@ -130,8 +130,8 @@ impl<'w, 'b> Annotator<'w, 'b> {
         Ok(())
     }
 
-    /// Shows the next bytes, as many as fit a line, and the fault on a second line below them. No row should follow
-    /// this one.
+    /// Shows as many of the next bytes as fit a line, and the fault on a second line below the bytes. No row should
+    /// follow this row.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl From<fmt::Error> for Stop {
 }
 
 /// Reads a metalayer, and makes a row of each value.
-// The dump uses the `Reader` of the parser, so both find the same error.
+// The dump uses the `Reader` of the parser, so the dump and the parser find the same error.
 struct Walk<'w, 'b> {
     input: Reader<'b>,
     /// The number of dimensions of the vectors, after it was read.
@@ -57,7 +57,7 @@ impl Walk<'_, '_> {
             Stop::Fault(error) => of_version(error, start),
             Stop::Over(error) => return Err(error),
         };
-        // Shows the bytes before the fault that are in no row yet, and then the fault at its byte.
+        // Shows the bytes before the fault that no row has shown yet, and then the fault at its byte.
         let before = error.offset().unwrap_or(usize::MAX).saturating_sub(self.rows.shown());
         self.rows.depth += 1;
         self.rows.raw(before)?;
@@ -90,8 +90,7 @@ impl Walk<'_, '_> {
     fn vector<T: FixedInt>(&mut self, entry: Entry, width: &str) -> Result<(), Stop> {
         let ndim = self.ndim;
         let vector = in_entry(entry, self.input.vector::<T, Error>(ndim));
-        // If the vector is invalid, the dimensions before the first invalid one still get rows. If the input ends
-        // within the vector, each dimension that is whole gets a row.
+        // If a dimension of the vector is invalid or cut off, the dimensions before it still get rows.
         let good = match &vector {
             Ok(_) => Some(ndim.into()),
             Err(error) => error.dimension(),

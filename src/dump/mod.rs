@@ -2,7 +2,7 @@
 //!
 //! [`metalayer`] makes a [`Dump`] of a metalayer. `Display` prints the lines of a `Dump` as text. The method
 //! [`rows`](Dump::rows) passes each line to a function, as a [`Row`]. An [`Annotator`] makes rows for bytes of any
-//! format. The crate [`b2nd-frame`] uses it to dump headers, chunks and trailers.
+//! format. The crate [`b2nd-frame`] uses an `Annotator` to dump headers, chunks and trailers.
 //!
 //! ```
 //! // The encoder stopped too early: the last line names the missing entry.

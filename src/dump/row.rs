@@ -5,7 +5,7 @@ use core::fmt::{self, Write};
 #[cfg(feature = "alloc")]
 use alloc::string::String;
 
-/// A line of a dump: a value and its bytes. Its `Display` is the line.
+/// A line of a dump: a value and its bytes. `Display` prints the line.
 ///
 /// ```
 /// use core::ops::ControlFlow;
@@ -33,9 +33,9 @@ pub struct Row<'r> {
     pub depth: usize,
     /// The bytes on this line. A value with more bytes than fit a line has several rows.
     pub bytes: &'r [u8],
-    /// The type of the value: a `MessagePack` type such as `int32`. In a chunk it is `byte`, or the name of a type with
-    /// `le` for little-endian. Old bytes after a metalayer have the type `stale`. Bytes without a type of their own,
-    /// such as the rest of a long text, have an empty type. In the row of a fault, the type is `…` if the
+    /// The type of the value: a `MessagePack` type such as `int32`. In a chunk, little-endian integers have the type
+    /// `int32 le` or `int64 le`. Old bytes after a metalayer have the type `stale`. Bytes without a type, such as the
+    /// rest of a long text or the flags of a chunk, have an empty type. In the row of a fault, the type is `…` if the
     /// remaining bytes do not fit the line, else empty.
     pub kind: &'r dyn fmt::Display,
     /// The name of the value, such as `shape[0]`. It may be empty.
@@ -55,8 +55,8 @@ pub(super) const BYTES_A_LINE: usize = 9;
 /// two bytes.
 const BYTES_WIDTH: usize = 3 * BYTES_A_LINE - 1;
 
-/// The space for the indentation if offsets have 4 digits. Each further digit reduces it by 1, so the columns after the
-/// bytes do not move. Offsets of 10 digits leave no space for the indentation.
+/// The space for the indentation if offsets have 4 digits. Each further digit reduces this space by 1, so the columns
+/// after the bytes do not move. Offsets of 10 digits leave no space for the indentation.
 const INDENTATION_WIDTH: usize = 6;
 
 /// The widths of the columns of types and names, enough for `array of 14` and `chunkshape[15]` with a space after them.

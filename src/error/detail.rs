@@ -105,7 +105,7 @@ impl TextFault {
         if length <= MAX_DTYPE_LEN { Ok(()) } else { Err(Self::TooLong { length }) }
     }
 
-    /// Checks the text of a dtype, or the piece of it that begins at byte `start`: no NUL, and no end beyond
+    /// Checks that a dtype, or the piece of a dtype that begins at byte `start`, has no NUL and does not end beyond
     /// `MAX_DTYPE_LEN`. UTF-8 is not checked here.
     // C-Blosc2 reads a dtype as a C string, which would end at the NUL.
     #[inline]
@@ -117,8 +117,9 @@ impl TextFault {
         }
     }
 
-    /// The fault of a dtype that has a NUL in this piece: the NUL, unless it lies beyond `MAX_DTYPE_LEN`; then the
-    /// length. So a dtype has the same kind of fault, whether it is checked whole or in pieces.
+    /// The fault of a dtype that has a NUL in this piece. If the NUL is within the first `MAX_DTYPE_LEN` bytes, the
+    /// fault is the NUL, else the length. So a dtype has the same kind of fault, whether it is checked whole or in
+    /// pieces.
     #[cold]
     fn with_nul(start: usize, piece: &[u8]) -> Self {
         match piece.iter().take(MAX_DTYPE_LEN.saturating_sub(start)).position(|&byte| byte == 0) {
@@ -168,8 +169,8 @@ pub(crate) enum LayoutFault {
     Takes { layout: Layout, takes: usize },
     /// The struct has no field for this entry, and takes fewer entries than the layout has.
     NoField { layout: Layout, takes: usize, entry: Entry },
-    /// The Rust type takes more entries than the layout has: it asked for another entry after the last one. Their
-    /// number is not known.
+    /// The Rust type takes more entries than the layout has, because it asked for another entry after the last one. How
+    /// many entries it takes is not known.
     TakesMore { layout: Layout },
     /// The field names do not determine which fields take the entries of the layout.
     Unplaced { layout: Layout },
@@ -228,7 +229,8 @@ pub(crate) enum Detail {
         found: usize,
         ndim: u8,
     },
-    /// A vector to be written has more than `ndim` dimensions. It is not known how many, because the rest was not read.
+    /// A vector to be written has more than `ndim` dimensions. How many it has is not known, because the rest was not
+    /// read.
     MoreDimensions {
         ndim: u8,
     },
@@ -361,7 +363,8 @@ mod tests {
             (5, b"8\0", Err(TextFault::Nul { at: 6 })),
             (LAST, b"4", Ok(())),
             (LAST, b"42", too_long()),
-            // In the first dtype, the NUL is the last byte that fits; in the second, it is the byte after it.
+            // In the first of these two dtypes, the NUL is the last byte within the limit. In the second, the NUL is
+            // the first byte beyond the limit.
             (LAST, b"\x002", Err(TextFault::Nul { at: LAST })),
             (LAST, b"4\0", too_long()),
             (MAX_DTYPE_LEN, b"", Ok(())),

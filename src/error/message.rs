@@ -172,7 +172,7 @@ impl Located {
         match fault {
             LayoutFault::Takes { layout, takes } => {
                 write!(f, "{}, but the type takes {takes}", LayoutHas(layout))?;
-                // Examples with six entries are found in old texts about the format.
+                // Old texts about the format have examples without `dtype_format`, so this mistake is likely.
                 let lacks_format = layout == Layout::B2nd && takes + 1 == layout.entries().len();
                 if lacks_format { f.write_str(": the entry dtype_format may be missing") } else { Ok(()) }
             }
@@ -232,7 +232,7 @@ impl Located {
         }
     }
 
-    /// Writes the message for a Rust type that takes a kind of value that is not valid at this place.
+    /// Writes the message for a Rust type that takes a value of this kind, which is not valid at this place.
     fn unsupported_type(&self, takes: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.entry {
             Some(_) => write!(f, "{}", self.place()),
@@ -241,7 +241,7 @@ impl Located {
         write!(f, " is {}, but the type takes {}{}", ExpectedValue(self), takes.name(), self.hint(takes))
     }
 
-    /// Writes the message for a value that is not valid at this place.
+    /// Writes the message for a value of the kind `found`, which is not valid at this place.
     fn unsupported_value(&self, found: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.entry.is_some() {
             write!(f, "{}: ", self.place())?;
@@ -249,7 +249,7 @@ impl Located {
         write!(f, "expected {}, found {}{}", ExpectedValue(self), found.name(), self.hint(found))
     }
 
-    /// A hint for a mistake that serde makes easy: the kind `found` is not valid at this place.
+    /// A hint for a mistake that is easy to make with serde. The kind `found` is not valid at this place.
     fn hint(&self, found: ValueType) -> &'static str {
         match (self.encoding(), found) {
             (Some(_), ValueType::None) => " (to leave the entry out, use `skip_serializing_if`)",

@@ -77,8 +77,7 @@ pub enum ErrorKind {
     DimensionCount,
     /// An integer does not fit its entry, for example a `version` above 127.
     OutOfRange,
-    /// The dtype is not UTF-8, and the Rust type takes it as text; or bytes that are not UTF-8 cannot be written as a
-    /// dtype.
+    /// A dtype that is not UTF-8 cannot be read as text, or bytes that are not UTF-8 cannot be written as a dtype.
     Utf8,
     /// The dtype contains a NUL, which ends a string in C.
     Nul,
@@ -257,8 +256,8 @@ impl fmt::Display for Message<'_> {
     }
 }
 
-/// The message with those of its sources, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the
-/// fields.
+/// Prints the message and the messages of its sources, because `unwrap` and a `main` that returns an error show the
+/// `Debug` text. `{:#?}` prints the fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {

@@ -4,8 +4,8 @@ use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
 use crate::layout::Entry;
 
-/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer of its
-/// entry.
+/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer type of
+/// its entry.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub(super) shape: u64,
@@ -22,12 +22,12 @@ impl Axis {
             return Err(zero(Divided::Array, shape));
         }
         // The draft specification allows blocks of 0 items along a dimension in which the array is empty, even if
-        // chunks have items along it. C-Blosc2 does not open such an array, and this crate rejects it too.
+        // chunks have items along this dimension. C-Blosc2 does not open such an array, and this crate rejects it too.
         if chunk > 0 && block == 0 {
             return Err(zero(Divided::Chunk, chunk.into()));
         }
         // `extended` rounds the shape up to whole chunks. The result is below 2^63 + 2^31, so it fits u64. C-Blosc2
-        // rounds up by an addition in i64. This addition may overflow although the result would fit.
+        // rounds up by an addition in i64, which may overflow although the rounded shape would fit.
         if self.extended() > Factors::ExtendedShape.max_product() {
             return Err(Error(Violation::RoundedUp { dimension, items: shape, chunk }));
         }
@@ -68,9 +68,9 @@ where
 /// Checks that the product of `factors` is not above the limit of the format. `of` names the kind of factors, which
 /// determines the limit.
 pub(super) fn check_product(of: Factors, factors: &[u64]) -> Result<(), Error> {
-    // A product with a 0 is 0, even if the factors before the 0 overflow. So the result does not depend on the order of
-    // the dimensions. C-Blosc2 multiplies from the first dimension on, and may find an overflow before it reaches the
-    // 0.
+    // A product with a factor of 0 is 0, even if the product of the factors before the 0 overflows. So the result does
+    // not depend on the order of the dimensions. C-Blosc2 multiplies from the first dimension on, and may find an
+    // overflow before it reaches the 0.
     if factors.contains(&0) {
         return Ok(());
     }

@@ -45,9 +45,9 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent) of each chunk has only items of the slice. The blocks and runs of the chunk have
-    /// only such items, too. The slice counts as an array of its own, in C order. The
-    /// [target](crate::geometry::Run::target) of a run is a range of bytes in this array, not in the whole array.
+    /// The [extent](Chunk::extent), the blocks and the runs of each chunk have only items of the slice. The slice
+    /// counts as a separate array in C order. The [target](crate::geometry::Run::target) of a run is a range of bytes
+    /// in this separate array, not in the whole array.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Geometry {
     }
 
     /// The chunks that a slice with steps touches. Along each dimension, the slice has every `step`th item of its
-    /// range, beginning with the first. Chunks and blocks without such an item are skipped.
+    /// range, beginning with the first. Chunks and blocks without an item of the slice are skipped.
     ///
     /// # Errors
     ///
@@ -186,7 +186,7 @@ impl<'g> Chunk<'g> {
         Self { geometry, selection, cell }
     }
 
-    /// The number of the chunk in the super-chunk, counted from 0.
+    /// The number of the chunk in the array, in C order, counted from 0.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.coordinate().linear(&self.geometry.grid_of_chunks())
@@ -206,15 +206,15 @@ impl<'g> Chunk<'g> {
     }
 
     /// This chunk, with the whole array as the selection instead of a slice. If the returned chunk has the same extent
-    /// as this one, the slice has all items of the chunk. Then a program that writes the slice need not read the chunk
-    /// first.
+    /// as this one, the slice has all items of the chunk. In this case, a program that overwrites the slice need not
+    /// read the chunk first.
     #[must_use]
     pub fn whole(&self) -> Self {
         Self::new(self.geometry, self.geometry.extent(), *self.coordinate())
     }
 
-    /// The blocks that have items of the [`extent`](Chunk::extent), in the order of their numbers. Other blocks are
-    /// skipped, for example blocks that have only padding.
+    /// The blocks that have items of the [`extent`](Chunk::extent), in the order of their numbers. Blocks without items
+    /// of the extent are skipped, for example blocks of padding.
     #[must_use]
     pub fn blocks(&self) -> Blocks<'g> {
         Blocks {
@@ -288,8 +288,8 @@ impl<'g> Chunk<'g> {
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
         // A metalayer of a few bytes can state a chunk of 2^31 - 1 items. The loop over its runs ends as soon as an
-        // item does not fit the buffers. Items of 0 bytes fit any buffer, so they are rejected: the loop would take too
-        // long.
+        // item does not fit the buffers. Items of 0 bytes fit any buffer, so the loop over them would take too long.
+        // Therefore, a type size of 0 is an error.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -342,7 +342,8 @@ impl<'g> Blocks<'g> {
 
 iterate!(['g] Blocks<'g> => Block<'g>);
 
-/// The number of blocks fits `usize`: a chunk has at most as many blocks as items, and the number of items fits int32.
+/// The number of blocks fits `usize`, because a chunk has at most as many blocks as items, and the number of items fits
+/// int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
@@ -394,8 +395,8 @@ impl Block<'_> {
     /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
     /// the selection, so one copy operation is enough for it.
     ///
-    /// A run is as long as possible. A row is the items along the last dimension. Usually a run is one row of the
-    /// extent. If the rows of the extent, of the block and of the selection have the same length, there is no gap
+    /// Each run is as long as possible. Usually a run is one row of the extent, that is, all items along the last
+    /// dimension. If the rows of the extent, of the block and of the selection have the same length, there is no gap
     /// between two rows, so a run can have several rows. A run never continues along a dimension with a step above 1.
     /// So if the last dimension has such a step, each run is a single item.
     ///
@@ -429,7 +430,7 @@ impl Block<'_> {
             let items = core::mem::replace(count, 1);
             nitems *= items;
             // If the block or the selection has more items along this dimension than the run, there is a gap after the
-            // items of the run. So the run ends at this gap, and the loop skips the earlier dimensions.
+            // items of the run. So the run ends at this gap, and the loop ends before the earlier dimensions.
             if items != in_block || items != in_target {
                 break;
             }

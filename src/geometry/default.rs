@@ -8,9 +8,8 @@ use super::dimensions::Dimensions;
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// If a dimension is divided into fewer parts than this, the length of the parts is chosen so that the last part is
-/// nearly as long as the others. With so few parts, the padding of a short last part would be a large share of the
-/// dimension.
+/// If a dimension is divided into fewer parts than this number, the parts are shortened so that the last part is nearly
+/// as long as the others. With so few parts, the padding of a short last part would be a large share of the dimension.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
@@ -20,8 +19,8 @@ impl Geometry {
     /// The last dimension is divided first, and the first dimension last. Along each dimension, a block is as long as
     /// the target size allows. If a block does not span a dimension, it has 1 item along each earlier dimension. So the
     /// items of a block are contiguous in an array in C order. The result depends only on the shape and the item size,
-    /// while python-blosc2 looks at the caches of the machine. A dimension of 0 items will grow, so it is treated like
-    /// a very long one.
+    /// while python-blosc2 looks at the caches of the machine. A dimension of 0 items is expected to grow, so it is
+    /// treated like a very long dimension.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|
@@ -53,7 +52,7 @@ impl Geometry {
     }
 
     /// The chunk shape of a new array with these blocks: about 4 MiB of items. Along a dimension that a chunk does not
-    /// span, the chunk is a whole number of blocks long. Otherwise the rule is the same as for
+    /// span, the chunk is a whole number of blocks long. All other rules are those of
     /// [`default_blockshape`](Self::default_blockshape), which has a table of examples.
     #[must_use]
     pub fn default_chunkshape(shape: &[u64], blockshape: &[u64], typesize: usize) -> Dimensions {
@@ -67,8 +66,8 @@ impl Geometry {
             let nblocks = part(items.div_ceil(block), left);
             left = (left / nblocks).max(1);
             // If a chunk spans the dimension, its length is the length of the dimension, and is not rounded up to whole
-            // blocks. Any other chunk is a whole number of blocks long. A chunk along a dimension of 0 items is a whole
-            // number of blocks long too, because that dimension will grow.
+            // blocks. Any other chunk is a whole number of blocks long. Along a dimension of 0 items, a chunk is a
+            // whole number of blocks long too, because the dimension is expected to grow.
             if nblocks.saturating_mul(block) < items || items == 0 { nblocks * block } else { items }
         })
     }
@@ -79,7 +78,7 @@ fn items(nbytes: u64, typesize: usize) -> u64 {
     nbytes.checked_div(typesize as u64).unwrap_or(nbytes).max(1)
 }
 
-/// Replaces each dimension by the result of `part` for it, from the last dimension to the first.
+/// Replaces each dimension by the result of `part` for this dimension, from the last dimension to the first.
 fn parts(shape: &[u64], mut part: impl FnMut(u64) -> u64) -> Dimensions {
     let mut parts = Dimensions::collect(shape.iter().copied());
     parts.numbers_mut().rev().for_each(|items| *items = part(*items));

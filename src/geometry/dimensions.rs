@@ -21,7 +21,8 @@ pub(super) const CAPACITY: usize = MAX_NDIM;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dimensions {
-    /// The numbers after the last dimension are 0. So the derived comparisons depend only on the dimensions.
+    /// The numbers after the last dimension are 0. So the results of the derived comparisons depend only on the
+    /// dimensions in use.
     numbers: [u64; CAPACITY],
     ndim: u8,
 }
@@ -52,7 +53,7 @@ impl Dimensions {
         Self::collect(self.iter().map(|_| 1))
     }
 
-    /// The product of the numbers; 1 without numbers.
+    /// The product of the numbers; 1 if there are no numbers.
     ///
     /// If one number is 0, the product is 0, even if the product of the other numbers would overflow. If no number is
     /// 0, the caller guarantees that the product fits u64.
@@ -68,7 +69,8 @@ impl Dimensions {
     /// The coordinate of the item with this number, in C order, in an array of this shape; `None` if the array has
     /// fewer items.
     pub(super) fn coordinate(&self, number: u64) -> Option<Self> {
-        // If a dimension is 0, the product is 0 too, and the function returns here. So no division below is by 0.
+        // If a dimension is 0, the product is 0 too, and the function returns here. So the divisions below never divide
+        // by 0.
         if number >= self.product() {
             return None;
         }
@@ -100,8 +102,8 @@ impl Dimensions {
 
     /// The distance between neighbours along each dimension, in items, in an array of this shape in C order. No
     /// dimension of the shape may be 0.
-    // A shape with a 0 can be valid although the product of its other dimensions does not fit u64. The multiplication
-    // below would overflow for such a shape.
+    // A shape with a 0 can be valid although the product of its other dimensions does not fit u64. For such a shape,
+    // the multiplication below would overflow.
     pub(super) fn strides(&self) -> Self {
         let mut strides = *self;
         let mut stride = 1;

@@ -8,7 +8,7 @@ use crate::layout::{Entry, MAX_NDIM};
 /// bytes of a header.
 pub(super) const MAX_CHUNK_NBYTES: u64 = 2_147_483_615;
 
-/// The error for numbers that make no valid geometry, or for an argument that does not fit the geometry.
+/// The error for numbers that do not form a valid geometry, or for an argument that does not fit the geometry.
 ///
 /// The text names the wrong number, its dimension and the valid range. The error is a small `Copy` value and needs no
 /// heap.
@@ -47,8 +47,8 @@ pub enum ErrorKind {
     DimensionCount,
     /// A number is negative.
     Negative,
-    /// Chunks have size 0 along a dimension in which the array has items, or blocks have size 0 where chunks have
-    /// items.
+    /// Chunks have size 0 along a dimension in which the array has items, or blocks have size 0 along a dimension in
+    /// which chunks have items.
     Zero,
     /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or
     /// block.
@@ -312,7 +312,8 @@ fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
+/// Prints the message, because `unwrap` and a `main` that returns an error show the `Debug` text. `{:#?}` prints the
+/// fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {

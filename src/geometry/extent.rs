@@ -28,7 +28,7 @@ pub struct Extent {
     /// Along each dimension, the coordinate directly after the last item.
     stop: Dimensions,
     /// The distance from one item of the extent to the next, along each dimension. It is at least 1. It is 1 along a
-    /// dimension with fewer than two items, so boxes of the same items compare equal.
+    /// dimension with fewer than two items, so two boxes with the same items compare equal.
     step: Dimensions,
 }
 
@@ -121,9 +121,10 @@ impl Extent {
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
     /// of the grid begins at `origin`. Each result is the coordinate of a cell in the grid. But along a dimension where
     /// the step of the box is longer than a cell, the result is the index of an item of the box. [`cell`](Self::cell)
-    /// converts it to the coordinate of the cell.
+    /// converts this index to the coordinate of the cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
-        // The cell shape has a 0 only if the box has no items. So after this return, no division below is by 0.
+        // The cell shape has a 0 only if the box has no items. So after this return, the divisions below never divide
+        // by 0.
         if self.nitems() == 0 {
             return Cells::new(origin.zeros(), origin.zeros());
         }
@@ -132,8 +133,8 @@ impl Extent {
         let steps = zip(&self.step, shape);
         for ((first, end), (step, items)) in first.numbers_mut().zip(end.numbers_mut()).zip(steps) {
             (*first, *end) = if step > items {
-                // The step is longer than a cell, so each item is in a cell of its own, and some cells have no item.
-                // Here the result counts items, not cells. `cell` converts the number of an item to a coordinate.
+                // The step is longer than a cell, so no cell has more than one item, and some cells have no item. Here
+                // the result counts items, not cells. `cell` converts the number of an item to a coordinate.
                 (0, (*end - *first).div_ceil(step))
             } else {
                 (*first / items, ceildiv(*end, items))

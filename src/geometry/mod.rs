@@ -11,9 +11,9 @@
 //! | G = E / C | the grid of chunks | [`grid_of_chunks`](Geometry::grid_of_chunks) |
 //! | H = P / B | the blocks of a chunk | [`blocks_per_chunk`](Geometry::blocks_per_chunk) |
 //!
-//! A decompressed chunk has as many items as an array of shape P, but stores them block after block. A chunk with more
-//! than one block is therefore not itself an array in C order. All chunks have the same length, including those at the
-//! end of the array.
+//! A decompressed chunk has as many items as an array of shape P, but stores them block after block. So a chunk with
+//! more than one block is usually not an array in C order. All decompressed chunks have the same length, including
+//! those at the end of the array.
 //!
 //! ```
 //! use b2nd_serde::{Geometry, Shapes};
@@ -57,8 +57,9 @@
 //! # }
 //! ```
 //!
-//! To copy items to a file or to an array in another order, iterate over the [blocks](Chunk::blocks) of each chunk and
-//! the [runs](Block::runs) of each block. The items of a run are contiguous both in the chunk and in the array.
+//! To copy items to a file, or to an array that is not in C order, iterate over the [blocks](Chunk::blocks) of each
+//! chunk and the [runs](Block::runs) of each block. The items of a run are contiguous in the chunk, and also in an
+//! array in C order.
 //!
 //! # What is accepted
 //!
@@ -71,7 +72,7 @@
 //!   the product is 1.
 //!
 //! The draft specification of the format and C-Blosc2 3.3.5 have nearly the same rules. In the following cases, one of
-//! them differs from this crate, or the result may be a surprise:
+//! the two differs from this crate, or the result may be a surprise:
 //!
 //! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
@@ -79,10 +80,10 @@
 //!   G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not define the order, so this crate accepts both. But if the E of a single
-//!   dimension does not fit int64, this crate rejects the shape, even if another dimension is 0.
-//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, and therefore rejects S =
-//!   2^63 - 2 with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
+//!   0\]. The draft specification does not define the order, so this crate accepts both shapes. But if the E of a
+//!   single dimension does not fit int64, this crate rejects the shape, even if another dimension is 0.
+//! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, so it rejects S = 2^63 - 2
+//!   with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
 //! - A version other than 0: C-Blosc2 ignores the version. `Meta::geometry` rejects the metalayer, because the rules of
 //!   other versions are not known.
 //! - A chunk larger than the limit of Blosc2, about 2 GiB: C-Blosc2 opens the array, but cannot read from it.
@@ -132,9 +133,10 @@ pub use run::{Run, Runs};
 /// divides by zero or panics, for any arguments. A `Geometry` needs no heap.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    // `axes` has a fixed length of 16, and `ndim` is the number of axes in use. So no vector type and no allocator is
-    // needed.
-    /// The axes after the last dimension have only zeros. So the derived comparisons depend only on the axes in use.
+    // `axes` always has 16 elements, and `ndim` is the number of elements in use. So neither a vector type nor an
+    // allocator is needed.
+    /// The axes after the last dimension have only zeros. So the results of the derived comparisons depend only on the
+    /// axes in use.
     axes: [Axis; CAPACITY],
     ndim: u8,
 }
@@ -286,13 +288,13 @@ impl Geometry {
         self.chunkshape().product()
     }
 
-    /// The number of items of a decompressed chunk, with the padding that rounds it up to whole blocks.
+    /// The number of items of a decompressed chunk, with the padding that rounds the chunk up to whole blocks.
     #[must_use]
     pub fn padded_chunk_nitems(&self) -> u64 {
         self.padded_chunk().product()
     }
 
-    /// The number of items of a block. All blocks have the same number of items; some items may be padding.
+    /// The number of items of a block. All blocks have the same number of items, some of which may be padding.
     #[must_use]
     pub fn block_nitems(&self) -> u64 {
         self.blockshape().product()
@@ -362,8 +364,7 @@ impl fmt::Debug for Geometry {
     }
 }
 
-// More methods of `Geometry`: default shapes, and methods that return a type of their own file. rustdoc lists the
-// methods in this order.
+// These files have more methods of `Geometry`. rustdoc lists the methods in the order of the files.
 mod chunk;
 mod default;
 mod position;

@@ -16,11 +16,11 @@ use super::dimensions::{Dimensions, is_within};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The number of the chunk in the super-chunk.
+    /// The number of the chunk in the array, in C order.
     pub chunk: u64,
-    /// The number of the block in the chunk.
+    /// The number of the block in the chunk, in C order.
     pub block: u64,
-    /// The number of the item in the block.
+    /// The number of the item in the block, in C order.
     pub item: u64,
 }
 
@@ -79,7 +79,7 @@ impl Geometry {
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
-            // Such a position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
+            // This position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
             if in_chunk >= axis.chunk.into() || *x >= axis.shape {
                 return None;
             }
@@ -102,8 +102,8 @@ impl Geometry {
         usize::try_from(item).ok()?.checked_mul(typesize)
     }
 
-    /// The position of the item that has the byte at `offset` of a decompressed chunk. The item may be padding. `None`
-    /// if there is no such chunk or byte, or if the type size is 0.
+    /// The position of the item that contains the byte at `offset` of a decompressed chunk. The item may be padding.
+    /// `None` if there is no such chunk or byte, or if the type size is 0.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

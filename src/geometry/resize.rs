@@ -11,7 +11,7 @@ use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 
 impl Geometry {
-    /// The chunks that a new shape keeps. The array grows and shrinks at the end of each dimension. The chunk shape and
+    /// The chunks that a new shape keeps. The array grows or shrinks at the end of each dimension. The chunk shape and
     /// the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
     ///
     /// # Errors
@@ -77,8 +77,8 @@ impl Resize<'_> {
         [self.before.nchunks(), self.after.nchunks()] != [kept; 2]
     }
 
-    /// The old and the new number of each kept chunk, in ascending order. Old chunks that are not in this list are
-    /// removed, and new chunks that are not in this list are added.
+    /// The old and the new number of each kept chunk, in ascending order. An old chunk that is not in this list is
+    /// removed, and a new chunk that is not in this list is added.
     #[must_use]
     pub fn kept_chunks(&self) -> impl FusedIterator<Item = (u64, u64)> + Clone + Debug + use<> {
         let common = self.common();

@@ -51,12 +51,13 @@ impl Runs {
 
 iterate!([] Runs => Run);
 
-/// The number of runs fits `usize`: a block has at most as many runs as items, and the number of items fits int32.
+/// The number of runs fits `usize`, because a block has at most as many runs as items, and the number of items fits
+/// int32.
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Runs {}
 
 /// Items that are contiguous both in a decompressed chunk and in the selection. The selection is the whole array or a
-/// slice. The items of the selection count as an array of their own, in C order.
+/// slice. The items of the selection count as a separate array in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -81,9 +82,9 @@ pub struct Run {
 impl Run {
     /// The range of bytes in the decompressed chunk; `None` if the range does not fit `usize`. If `typesize` is 1, the
     /// range counts items.
-    // The type size is an argument, because the three shapes that make a geometry do not include a type size. If a
-    // geometry could have a type size, every type of this module would be needed in two versions, one with a type size
-    // and one without. A result that can be `None` is no extra work for the caller: the caller passes the range to
+    // The type size is an argument, because the three shapes that make a geometry do not include a type size. If a type
+    // size were optional in a geometry, every type of this module would need two versions, one with a type size and one
+    // without. A result that can be `None` is no extra work for the caller. The caller passes the range to the method
     // `get` of a buffer, which can return `None` too.
     #[must_use]
     #[inline]
@@ -105,7 +106,8 @@ impl Run {
         self.nitems
     }
 
-    /// The array coordinate of the first item of the run. The other items follow in the C order of the selection.
+    /// The array coordinate of the first item of the run. The next items of the run follow in the C order of the
+    /// selection.
     #[must_use]
     pub fn start(&self) -> &Dimensions {
         &self.start

@@ -34,8 +34,8 @@ impl Iterator for Cells {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        // If the count does not fit `usize`, the upper bound is `None`. A lower bound may be too small, but an upper
-        // bound may not.
+        // If the count does not fit `usize`, the upper bound is `None`. By the rules of `Iterator`, a lower bound may
+        // be too small, but an upper bound must not be too small.
         let left = usize::try_from(self.left).ok();
         (left.unwrap_or(usize::MAX), left)
     }
@@ -58,8 +58,8 @@ impl Iterator for Cells {
 
 impl FusedIterator for Cells {}
 
-/// Implements `Iterator` for the type `$walk`. The type has a field `over`, which is an iterator. The method `item` of
-/// the type turns each value of `over` into an `$item`.
+/// Implements `Iterator` for the type `$walk`. The type must have a field `over`, which is an iterator, and a method
+/// `item` that turns each value of `over` into an `$item`.
 // `Iterator::map` is not used, because its `count`, `nth` and `last` call the closure for each item, and an array of a
 // few bytes can claim 2^62 chunks.
 macro_rules! iterate {

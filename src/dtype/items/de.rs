@@ -40,7 +40,7 @@ enum RequestedKind {
 }
 
 impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
-    /// Reads a number whose width in the Rust type differs from that in the dtype, or a text that cannot be borrowed.
+    /// Reads a number whose type in Rust differs from its type in the dtype, or a text that cannot be borrowed.
     // This function gets the fields of `self` as arguments. If it got `self` itself, the compiler would store `self` in
     // memory for each field of a struct, although this function is rarely called.
     #[cold]
@@ -93,8 +93,8 @@ impl<'p, 'd, 'de> ItemDeserializer<'p, 'd, 'de> {
 /// The bytes without the NULs that pad them.
 fn unpadded(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
-    // Checks eight bytes at a time. They are read as a big-endian number, so the NULs at the end are the zero bits at
-    // the low end of the number.
+    // Checks eight bytes at a time, from the end. The eight bytes are read as a big-endian number, so each NUL at their
+    // end is eight zero bits at the low end of the number.
     while let Some((before, last)) = rest.split_last_chunk() {
         let zeros = u64::from_be_bytes(*last).trailing_zeros() as usize / 8;
         if zeros < last.len() {
@@ -121,8 +121,8 @@ fn utf8(bytes: &[u8]) -> Result<&str> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $type:ident $storage:pat, $requested:ident;)*) => {
         $(
-            // Inlined into the visitor of a struct. So if a field has the same type in the dtype, reading the field
-            // takes only a few comparisons and a load.
+            // Inlined into the visitor of a struct. So if a field has the same type in the struct and in the dtype,
+            // reading it takes only a few comparisons and a load.
             #[inline(always)]
             fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
                 match self.plan.storage {

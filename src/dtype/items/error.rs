@@ -65,7 +65,7 @@ impl ItemError {
         Self::new(format_args!("the dtype has the field {}, which the type does not have", excerpt(name)))
     }
 
-    /// The error for a field of the dtype that a struct lacks when it is read.
+    /// The error for reading an item into a Rust struct that lacks a field of the dtype.
     #[cold]
     pub(super) fn not_in_struct(name: &str) -> Self {
         let why = Self::only_in_dtype(name).0.reason;
@@ -82,7 +82,7 @@ impl ItemError {
         Self::new(format_args!("the dtype has {found} values, but the type has {count}"))
     }
 
-    /// The error for an iterator that gives another number of values than it said.
+    /// The error for an iterator that gives more or fewer values than its `len`.
     #[cold]
     pub(super) fn wrong_count(said: usize, given: usize) -> Self {
         let given = if given > said { format!("more than {said}") } else { given.to_string() };
@@ -119,7 +119,7 @@ impl ItemError {
         &self.0.path
     }
 
-    /// What is wrong, without the place.
+    /// What is wrong, without the number of the item and the path.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.0.reason

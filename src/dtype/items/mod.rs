@@ -56,19 +56,21 @@
 //!   dtype.
 //! - A newtype struct, and an option with a value, are treated as their content. `None`, units, and variants with
 //!   values are errors.
-//! - A field of the Rust type can have the name or the title of a field of the dtype as its name.
+//! - The name of a field of the Rust type can be the name or the title of a field of the dtype.
 //! - NULs pad texts, so a text cannot end with a NUL. A `[u8; N]` includes the padding of an `S`; a `Vec<u8>` and a
 //!   `&[u8]` do not. An `S` that is not UTF-8 can be read as bytes. A surrogate in a `U` is an error.
 //! - Padding is written as zeros. Where fields overlap, the bytes of the field that is written last remain.
 //! - `&str` and `&[u8]` borrow from the item. A `U` cannot be read as `&str`, because it is not stored as UTF-8.
-//! - `deserialize_any`, as for a `serde_json::Value`, gives a structured dtype as a map, and an `S` that is not UTF-8
-//!   as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
+//! - `deserialize_any`, which a `serde_json::Value` uses, reads a structured dtype as a map, and an `S` that is not
+//!   UTF-8 as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
 //!   integer can be read as a float, or an `f64` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
-//!   too: empty lists, overlapping fields and fields without bytes can have any number of values.
+//!   too. Without this limit, a short item could have any number of values, in empty lists, overlapping fields or
+//!   fields without bytes.
 //!
 //! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
-//! the dtype once. Items of fixed types are read and written without an allocation.
+//! the dtype once. After that, reading or writing an item needs no allocation, except for Rust types that own memory,
+//! such as `String`, and for reading a `U`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
@@ -116,13 +118,12 @@ impl Dtype {
         T::deserialize(ItemDeserializer { plan: &mut plan, bytes: item })
     }
 
-    /// Deserializes consecutive items. If the dtype has 0 bytes, there are no items.
+    /// Deserializes consecutive items. If the item size is 0, there are no items.
     ///
     /// # Errors
     ///
-    /// If the length of `items` is not a multiple of the item size, or if no item of the dtype can be read, because the
-    /// dtype contains `O` or has too many levels or values. The iterator gives an error for each item that does not fit
-    /// the Rust type.
+    /// If the length of `items` is not a multiple of the item size, or if the dtype contains `O`, too many levels or
+    /// too many values. The iterator gives an error for each item that does not fit the Rust type.
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -168,7 +169,7 @@ impl Dtype {
         value.serialize(ItemSerializer { plan: &mut plan, bytes: item })
     }
 
-    /// Serializes values as consecutive items, which must fill all the bytes. If the dtype has 0 bytes, no value is
+    /// Serializes values as consecutive items, which must fill all the bytes. If the item size is 0, no value is
     /// serialized.
     ///
     /// # Errors

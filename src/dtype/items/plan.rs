@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 128;
 /// of values, because fields can overlap, and an empty list is a value without bytes.
 const MAX_EXCESS: usize = 4096;
 
-/// An item or a part of it.
+/// The plan of an item or of a part of it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<'d> {
     pub(super) storage: Storage<'d>,
@@ -41,7 +41,7 @@ pub(super) enum Storage<'d> {
     Bytes(Box<Plan<'d>>),
     /// UTF-32 padded with NULs: `U`.
     Text,
-    /// `V`, and numbers that Rust has no type for. They are read and written as bytes.
+    /// `V`, and numbers for which Rust has no type. All of them are read and written as bytes.
     Raw(Box<Plan<'d>>),
     /// One dimension of a subarray, or a complex number, which has two elements.
     Array {
@@ -153,8 +153,8 @@ impl fmt::Display for Plan<'_> {
     }
 }
 
-/// The values of a part, in order, with their offsets. Reading and writing both use this list, and have the same errors
-/// for a Rust type with more, fewer or other values.
+/// The values of a part, in order, with their offsets. Reading and writing both use this list. So they give the same
+/// errors for a Rust type with more, fewer or other values than the part.
 pub(super) struct Parts<'p, 'd> {
     list: List<'p, 'd>,
     pub(super) length: usize,

@@ -32,8 +32,8 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
         Ok(())
     }
 
-    /// Writes an integer whose width in the Rust type differs from that in the dtype. `value` is `None` if the integer
-    /// does not fit an `i128`.
+    /// Writes an integer whose type in Rust differs from its type in the dtype. `value` is `None` if the integer does
+    /// not fit an `i128`.
     #[cold]
     fn integer(self, value: Option<i128>, text: &dyn Display) -> Result {
         let bits = 8 * self.plan.size;
@@ -89,8 +89,7 @@ impl<'p, 'd, 'b> ItemSerializer<'p, 'd, 'b> {
     }
 
     /// Prepares to write the elements of an array, the bytes of a byte string, or the fields of a struct by position.
-    /// `is_list` means that the Rust type can have any number of
-    /// values.
+    /// `is_list` means that the Rust type can have any number of values.
     fn values(self, count: Option<usize>, is_list: bool) -> Result<ItemValues<'p, 'd, 'b>> {
         let parts = Parts::by_position(self.plan, count, is_list, "a sequence")?;
         Ok(ItemValues { parts, bytes: self.bytes })
@@ -302,8 +301,8 @@ impl SerializeMap for ItemValues<'_, '_, '_> {
     }
 }
 
-/// Displays the key of a map. Serde implements `Serializer` for `fmt::Formatter`. This serializer accepts strings and
-/// numbers.
+/// Displays the key of a map. It uses the `Serializer` that serde implements for `fmt::Formatter`. This serializer
+/// accepts strings and numbers.
 struct Key<'k, T: ?Sized>(&'k T);
 
 impl<T: ?Sized + Serialize> Display for Key<'_, T> {
