@@ -10,7 +10,7 @@ const MAX_DICTIONARY_LEN: usize = 1 << 15;
 
 impl ChunkHeader {
     /// The largest stored size of a block that decompresses to `length` bytes. Each stream of the block is stored as a
-    /// length of 4 bytes, and at most as many bytes as its data has.
+    /// length of 4 bytes, followed by at most as many bytes as the decompressed stream has.
     #[doc(hidden)]
     #[must_use]
     pub fn longest_block(&self, length: usize) -> usize {
@@ -33,8 +33,9 @@ impl ChunkHeader {
         bytes.get(..bytes.len() - rest.len())
     }
 
-    /// The streams of a block that decompresses to `length` bytes: for each, the stored length, and the range of the bytes
-    /// that follow it. Ends early if `block` ends before a length. A range can end after `block`.
+    /// The streams of a block that decompresses to `length` bytes. For each stream, the iterator yields the stored
+    /// length, and the range of the bytes after this length. The iterator ends early if `block` ends before the length
+    /// of a stream. A range can end beyond the end of `block`.
     #[doc(hidden)]
     pub fn streams<'b>(
         &self,
@@ -68,8 +69,9 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Table`](crate::ErrorKind::Table) if a block does not begin after the table and within the chunk, if blocks of
-    /// different sizes are not in order, or if the length of the dictionary is negative or too large.
+    /// [`Table`](crate::ErrorKind::Table) if the offset of a block lies within the header, the table or the dictionary,
+    /// or outside of the chunk. Also if blocks of different sizes are not in order, or if the length of the dictionary
+    /// is negative or too large.
     pub fn check_table(&self, chunk: &[u8]) -> Result<(), Error> {
         let bytes = chunk.get(self.header_len..).unwrap_or_default();
         let length = self.table_len().unwrap_or_default();
@@ -112,8 +114,8 @@ pub struct BlockTable {
 }
 
 impl BlockTable {
-    /// Starts a check. `after` holds the bytes after the table. If the chunk has a dictionary, these bytes begin with
-    /// the length of the dictionary, and only the first 4 of them are needed.
+    /// Starts a check. `after` holds the bytes after the table. They are needed only if the chunk has a dictionary, and
+    /// then only the first 4 of them: the length of the dictionary.
     #[must_use]
     pub fn new(header: &ChunkHeader, after: &[u8]) -> Self {
         let ChunkHeader { header_len, cbytes, has_variable_blocks, .. } = *header;
@@ -123,7 +125,7 @@ impl BlockTable {
             let length = block_starts(after).next().unwrap_or_default();
             let most = cbytes.saturating_sub(end.saturating_add(INT32)).min(MAX_DICTIONARY_LEN);
             match usize::try_from(length) {
-                // C-Blosc2 rejects a dictionary of length 0, but the blocks after it can be read.
+                // A dictionary of length 0 is accepted here. C-Blosc2 rejects it, but the blocks after it can be read.
                 Ok(length) if length <= most => table.end += INT32 + length,
                 _ => table.first_fault = Some(Fault::DictionaryLength { length, most }.into()),
             }

@@ -7,11 +7,11 @@
 //! |---|---|---|
 //! | 0 | copy literals; their number is the lower five bits + 1 | the literals |
 //! | 1 to 6 | repeat bytes; their number is the upper bits + 2 | the low byte of the distance |
-//! | 7 | repeat 9 bytes or more | bytes that are added to 9, up to the first below 255; then the low byte of the distance |
+//! | 7 | repeat bytes; their number is 9 + `n` | bytes with the sum `n`, only the last below 255; then the low byte |
 //!
-//! The distance is 256 times the lower five bits of the control byte, plus the low byte from the table, plus 1. If this
-//! sum is 8192, a big-endian u16 follows the low byte and is added to the distance. The first and the last instruction
-//! always copy literals; the upper bits of the first control byte are ignored.
+//! The distance is 256 times the lower five bits of the control byte, plus the low byte of the distance, plus 1. If
+//! this sum is 8192, a big-endian u16 follows the low byte and is added to the distance. The first and the last
+//! instruction always copy literals. The upper bits of the first control byte are ignored.
 
 #[cfg(feature = "compress")]
 use core::mem;
@@ -22,8 +22,8 @@ use alloc::{vec, vec::Vec};
 /// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
-/// A repetition copies this number of bytes at once, if its distance is at least this number, and if the data has at
-/// least this number of bytes after the repetition.
+/// The number of bytes that a repetition copies at once. For this, its distance must be at least `STEP`, and the buffer
+/// must have at least `STEP` bytes after the repetition.
 const STEP: usize = 16;
 
 /// If the control byte and the low byte give this distance, a u16 follows and is added to the distance.
@@ -76,8 +76,8 @@ pub(crate) fn decompress(stream: &[u8], data: &mut [u8]) -> Option<usize> {
 /// Copies the first `count` bytes of `stream` to the start of `data`.
 #[inline(always)]
 fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
-    // If `stream` and `data` are long enough, `MAX_LITERALS` bytes are copied instead of `count`: the processor needs
-    // only a few instructions for a copy of constant length. The bytes after the literals are overwritten later.
+    // If `stream` and `data` are long enough, `MAX_LITERALS` bytes are copied instead of `count`, because a copy of
+    // constant length needs only a few instructions. The bytes after the literals are overwritten later.
     if let (Some(from), Some(to)) = (stream.first_chunk::<MAX_LITERALS>(), data.first_chunk_mut()) {
         *to = *from;
         return Some(());
@@ -86,8 +86,8 @@ fn copy_literals(stream: &[u8], data: &mut [u8], count: usize) -> Option<()> {
     Some(())
 }
 
-/// Copies `length` bytes to `at`, from `distance` bytes before it. If `length` is larger than `distance`, the copied
-/// bytes include bytes that this function has just written.
+/// Copies `length` bytes to the position `at`. They come from the position `distance` bytes before `at`. If `length` is
+/// larger than `distance`, the copied bytes include bytes that this function has just written.
 #[inline(always)]
 fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<()> {
     let from = at.checked_sub(distance)?;
@@ -154,7 +154,7 @@ impl Encoder {
         let room = output.len();
         let mut output = Output(output);
         self.places.fill(0);
-        // The first instruction is always literals.
+        // The first instruction always copies literals, so no repetition begins at position 0.
         let (mut at, mut literals) = (1, 0);
         while at + Self::LAST_LITERALS < stream.len() {
             let Some((distance, length)) = self.repetition(stream, at) else {
@@ -183,8 +183,9 @@ impl Encoder {
             return None;
         }
         // Ends the repetition one or two bytes early, so that the next repetition can begin with these bytes. This
-        // helps in images with areas of a single value. An edge between two areas has the same bytes in many rows, but
-        // the areas have a different length in each row. So the next repetition should begin just before the edge.
+        // helps in images with areas of a single value. An edge between two areas has the same bytes in many rows of
+        // the image, but the areas have a different length in each row. So the next repetition should begin just before
+        // the edge.
         let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))

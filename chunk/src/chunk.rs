@@ -7,8 +7,8 @@ use crate::error::{Error, Fault};
 use crate::header::ChunkHeader;
 use crate::rules::CheckedHeader;
 
-/// A whole chunk that can be decompressed. [`Chunk::parse`] checks its header and its table of blocks once; decompressing
-/// checks neither again.
+/// A whole chunk that can be decompressed. [`Chunk::parse`] checks the header and the table of blocks once.
+/// Decompression does not check them again.
 ///
 /// In a compressed chunk, a table with the offset of each block follows the header. An unsplit block is a single stream. A
 /// split block has one stream per byte of an item. A shorter last block is never split. The blocks may be stored in any
@@ -21,9 +21,9 @@ use crate::rules::CheckedHeader;
 /// | 0 | none: all bytes are zero |
 /// | -1 to -255 | one byte with bit 0 set; all bytes of the data have the same value: the length without its sign |
 ///
-/// If blocks have different sizes, these four rows do not apply. Each block is then one stream. Its int32 is always the
-/// length of the decompressed data. The bytes end where the next block begins, or at the end of the chunk. If there are
-/// as many bytes as the int32 says, they are the data; otherwise they are compressed.
+/// If blocks have different sizes, these four rows do not apply. Each block is then one stream, and its int32 is always
+/// the length of the decompressed data. The bytes after the int32 end where the next block begins, or at the end of the
+/// chunk. If their number is equal to this length, they are the data. Otherwise they are compressed.
 ///
 /// ```
 /// use b2nd_chunk::{Chunk, ErrorKind};
@@ -51,8 +51,8 @@ impl<'c> Chunk<'c> {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if the bytes do not begin with a header, or if the chunk has more bytes than are
-    /// given. The errors of [`ChunkHeader::checked`] and [`ChunkHeader::check_table`].
+    /// [`Header`](crate::ErrorKind::Header) if the bytes do not begin with a header, or if the chunk has more bytes
+    /// than are given. Also the errors of [`ChunkHeader::checked`] and [`ChunkHeader::check_table`].
     pub fn parse(bytes: &'c [u8]) -> Result<Self, Error> {
         let header = ChunkHeader::parse(bytes).ok_or(Fault::NoHeader)?;
         whole(&header, bytes)?;
@@ -91,7 +91,7 @@ impl<'c> Chunk<'c> {
         self.range(self.header.header_len..self.bytes.len())
     }
 
-    /// A range of the bytes. It is empty if the chunk has fewer bytes.
+    /// The bytes in a range of the chunk. The result is empty if the chunk ends within the range or before it.
     pub(crate) fn range(&self, range: Range<usize>) -> &'c [u8] {
         self.bytes.get(range).unwrap_or_default()
     }

@@ -31,7 +31,7 @@ macro_rules! codecs {
             )*
 
             /// The name of the codec in C-Blosc2, or in its registry of plugins. `None` for an unknown number, and for
-            /// the numbers 160 to 255, which any program may use for codecs of its own.
+            /// the numbers 160 to 255, which any program may use for its own codecs.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.0 {
@@ -61,7 +61,7 @@ codecs! {
 }
 
 impl Codec {
-    /// Whether no known codec has this number, and the number is not in the range for users, 160 to 255.
+    /// Whether the number belongs neither to a known codec nor to the range for users, 160 to 255.
     #[doc(hidden)]
     #[must_use]
     pub fn is_unknown(self) -> bool {

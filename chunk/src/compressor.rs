@@ -40,10 +40,10 @@ pub struct Compressor {
 #[derive(Default)]
 struct FilteredBlock {
     bytes: Vec<u8>,
-    /// The output of the next filter.
+    /// The memory for the output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as it will be decompressed: with truncated numbers, because a truncation cannot be undone, but without
-    /// the effect of the other filters. The filter delta combines each other block with block 0.
+    /// Block 0 as a decompressor will return it. Its numbers are truncated, because a truncation cannot be undone, but
+    /// no other filter is applied. The filter delta combines each later block with block 0.
     reference: Vec<u8>,
 }
 
@@ -99,7 +99,8 @@ impl Compressor {
             None => data,
             Some(mut value) => {
                 if is_compressed {
-                    // The same items get the same values in a chunk that is not constant.
+                    // The value is truncated, because the same items would also be truncated in a chunk that is not
+                    // constant.
                     value = self.filtered.apply(&self.params.truncations(), typesize, 0, value)?;
                 }
                 if value.iter().all(|&byte| byte == 0) { &[] } else { value }
@@ -114,8 +115,8 @@ impl Compressor {
         Ok(())
     }
 
-    /// Compresses the data block by block. `false` as soon as the table and the blocks together are not shorter than the
-    /// data.
+    /// Compresses the data block by block. Returns `false` as soon as the table and the blocks together are not shorter
+    /// than the data.
     fn compress_blocks(&mut self, data: &[u8], blocksize: usize, chunk: &mut Vec<u8>) -> Result<bool, Fault> {
         let CParams { codec, mut filters, typesize, .. } = self.params;
         let itemsize: usize = typesize_byte(typesize).into();
@@ -131,7 +132,8 @@ impl Compressor {
         let table = ChunkHeader::MAX_LEN;
         memory::resize(chunk, table + data.len().div_ceil(blocksize) * INT32)?;
         for (number, block) in data.chunks(blocksize).enumerate() {
-            // A chunk that is too long for `i32` is longer than its data, so it is not used.
+            // A chunk that is too long for an `i32` is longer than its data, so this method returns `false` before the
+            // chunk is used.
             let start = i32::try_from(chunk.len()).unwrap_or(i32::MAX).to_le_bytes();
             if let Some(entry) = chunk.get_mut(table + number * INT32..).and_then(<[u8]>::first_chunk_mut) {
                 *entry = start;
@@ -201,7 +203,7 @@ impl FilteredBlock {
     }
 }
 
-/// If `data` has two or more items and all are equal, the bytes of one item. `None` for other data.
+/// The bytes of one item, if `data` has two or more items and all are equal. `None` for all other data.
 fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
     let (value, others) = data.split_at_checked(typesize)?;
     let is_constant = !others.is_empty() && others.len() % typesize == 0 && data.starts_with(others);
@@ -211,7 +213,7 @@ fn constant(data: &[u8], typesize: usize) -> Option<&[u8]> {
 /// Appends a stream to the chunk, in the first form that is possible: as one repeated byte, compressed, or
 /// uncompressed.
 fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>) -> Result<(), Fault> {
-    // All bytes are equal if each is equal to the one before it.
+    // All bytes of the stream are equal if each byte is equal to the byte before it.
     if let Some((&byte, others)) = stream.split_first()
         && stream.starts_with(others)
     {

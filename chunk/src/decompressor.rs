@@ -19,7 +19,7 @@ use crate::streams::Decoders;
 /// block is a multiple of 8.
 const BLOSC1_VERSION: u8 = 2;
 
-/// The number of bytes that zrip may write after the data of a stream.
+/// The number of bytes that the crate zrip, the decoder of zstd, may write after the data of a stream.
 const ZSTD_OVERLENGTH: usize = 64;
 
 /// Decompresses chunks. A `Decompressor` reuses its memory, so use the same one for many chunks.
@@ -40,11 +40,11 @@ const ZSTD_OVERLENGTH: usize = 64;
 #[derive(Default)]
 pub struct Decompressor {
     decoders: Decoders,
-    /// The decompressed streams of a block, before the filters are undone. After a longer block, the vector keeps its
-    /// length. For zstd only, it is truncated to the start of each stream, because the crate zrip can only append to a
-    /// vector.
+    /// The decompressed streams of a block, before the filters are undone. The vector keeps the length of the longest
+    /// block so far. Only for zstd, the vector is truncated to the start of each stream before the stream is
+    /// decompressed, because the crate zrip can only append to a vector.
     streams: Vec<u8>,
-    /// Block 0, decompressed. The filter delta combined each other block with block 0.
+    /// The decompressed block 0 of a chunk with the filter delta. This filter combined each later block with block 0.
     reference: Vec<u8>,
 }
 
@@ -64,16 +64,16 @@ pub struct Decompressor {
 /// # Ok::<(), b2nd_chunk::Error>(())
 /// ```
 ///
-/// The blocks of the chunk follow one another in the data. A block of an N-dimensional array is not a row of the array,
-/// and can be padded: to read items, use `Array` of `b2nd-frame`, or place the blocks by the `geometry` of
-/// `b2nd-serde`.
+/// The vector holds the data of all blocks, one after the other. In an N-dimensional array, a block is a small part of
+/// the array, not a row, and can have padding. To read the items of such an array, use `Array` of the crate
+/// `b2nd-frame`. Or compute the position of each block with the module `geometry` of the crate `b2nd-serde`.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the chunk has more than `limit` bytes of data,
-/// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot undo the codec or a filter,
-/// [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data, and any other kind if the chunk is
-/// damaged.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate [cannot decompress](crate#what-is-decompressed) the
+/// chunk, [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data, and any other kind if the
+/// chunk is damaged.
 pub fn decompress_to_vec(chunk: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
     let chunk = Chunk::parse(chunk)?;
     let nbytes = chunk.header().nbytes;
@@ -194,9 +194,9 @@ impl Decompressor {
         result.map(|()| length).map_err(|fault| fault.in_block(number))
     }
 
-    /// Decompresses a block from its stored bytes, without the rest of the chunk, so a program can read only this part
-    /// of a file. Returns the number of bytes written to the start of `out`. `stored` must begin with the bytes of the
-    /// block, and may continue after them.
+    /// Decompresses a block from its stored bytes, without the rest of the chunk. So a program does not have to read
+    /// the other blocks from a file. Returns the number of bytes written to the start of `out`. `stored` must begin
+    /// with the bytes of the block, and may continue after them.
     ///
     /// # Errors
     ///
@@ -221,7 +221,7 @@ impl Decompressor {
         stored: &[u8],
         out: &mut [u8],
     ) -> Result<usize, Error> {
-        // Only a header of compressed blocks has a codec.
+        // The header of a chunk without compressed blocks has no codec, so it is rejected here.
         let codec = header.codec.filter(|_| !header.needs_other_blocks());
         let codec = codec.ok_or(Fault::OtherBlocks.in_block(number))?;
         let count = header.nblocks().unwrap_or_default();
@@ -245,8 +245,9 @@ impl Decompressor {
         Ok(Shared { header, codec, dictionary })
     }
 
-    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0; the filter
-    /// delta combined this block with it. It is `None` for block 0 itself, and if blocks are independent.
+    /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0, with which
+    /// the filter delta combined this block. It is `None` for block 0 itself, and in chunks whose blocks do not depend
+    /// on block 0 it can be `None`.
     fn block(
         &mut self,
         shared: Shared<'_>,
@@ -256,8 +257,8 @@ impl Decompressor {
     ) -> Result<(), Fault> {
         let header = shared.header;
         let is_shuffled = header.pipeline().any(Filter::is_shuffle);
-        // Without a shuffle, the streams can be decompressed directly into `out`. zstd cannot do this, because it
-        // appends to a vector.
+        // Without a shuffle, the streams can be decompressed directly into `out`. The crate zrip (zstd) cannot do this,
+        // because it can only append to a vector.
         let mut is_in_out = !is_shuffled && shared.codec != Codec::ZSTD;
         self.streams(shared, stored, out, is_in_out)?;
         let streams = self.streams.get_mut(..out.len()).unwrap_or_default();
@@ -296,8 +297,9 @@ impl Decompressor {
         let Self { decoders, streams, .. } = self;
         let length = out.len() / header.nstreams(out.len());
         if !is_in_out {
-            // The crate zrip also reserves the bytes that it may write after the data. It would end the process if the
-            // system has no memory for them.
+            // The crate zrip reserves memory for the data, and for the bytes that it may write after the data. If the
+            // system had no memory, zrip would end the process. So the memory is reserved here first, and the method
+            // fails instead.
             memory::reserve(streams, (out.len() + ZSTD_OVERLENGTH).saturating_sub(streams.len()))?;
         }
         let mut rest = stored;
@@ -357,9 +359,9 @@ fn fill(chunk: &Chunk<'_>, from: usize, data: &mut [u8]) {
     if let [byte] = value {
         return data.fill(*byte);
     }
-    // This part can begin within a repetition of the value. So this writes one repetition that starts at that byte of
-    // the value. Then it copies all bytes written so far, again and again, so each copy is twice as long as the last
-    // one.
+    // `data` can begin within a repetition of the value. So the first repetition is written from byte `phase` of the
+    // value on, and continues with the bytes before `phase`. After that, each step of the loop copies all bytes written
+    // so far, so it doubles their number.
     let phase = from.checked_rem(value.len()).unwrap_or_default();
     let (before, after) = value.split_at(phase);
     for (byte, value) in data.iter_mut().zip(after.iter().chain(before)) {

@@ -24,7 +24,7 @@ pub struct Error {
     block: Option<usize>,
 }
 
-/// The kind of an [`Error`], for a program to act on.
+/// The kind of an [`Error`], by which a program can decide what to do.
 ///
 /// ```
 /// use b2nd_chunk::{ChunkHeader, ErrorKind};
@@ -41,9 +41,9 @@ pub enum ErrorKind {
     Header,
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
-    /// A block or the dictionary is damaged, or the block cannot be decompressed without the rest of the chunk. Also if
-    /// the number of the codec or of a filter is unknown and below 160, the first number for users, or if the flags
-    /// mark a codec of C-Blosc2 as a plugin.
+    /// A block or the dictionary is damaged, or a block cannot be decompressed without the rest of the chunk. Also if
+    /// the number of the codec or of a filter is unknown, except for the numbers 160 to 255, which are for users. Also
+    /// if the flags mark a built-in codec of C-Blosc2 as a plugin.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.
@@ -54,7 +54,7 @@ pub enum ErrorKind {
     BufferTooSmall,
     /// The parameters of compression are invalid, or this crate cannot apply them.
     Params,
-    /// The data is longer than the data of a chunk can be, or than the limit given to `decompress_to_vec`.
+    /// The data is longer than a chunk can hold, or longer than the limit that the caller gave to `decompress_to_vec`.
     DataTooLong,
     /// The system has no memory for a block or a chunk. The call may succeed later.
     NoMemory,
@@ -168,7 +168,7 @@ faults! {
 }
 
 impl Fault {
-    /// The error for this fault, found in a block.
+    /// The error for this fault in the block with this number.
     #[cfg(feature = "decompress")]
     #[cold]
     pub(crate) fn in_block(self, number: usize) -> Error {
@@ -189,7 +189,7 @@ pub(crate) fn ensure(holds: bool, fault: Fault) -> Result<(), Error> {
 }
 
 impl Error {
-    /// The text without "the chunk", for a program that names the chunk itself.
+    /// The text without its first words, "the chunk". So a program can put its own name of the chunk before the text.
     ///
     /// ```
     /// # use b2nd_chunk::ChunkHeader;
@@ -224,7 +224,8 @@ impl fmt::Display for Message {
     }
 }
 
-/// The message, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the fields.
+/// Writes the message, because `unwrap` and a `main` that returns the error show the `Debug` text. With `{:#?}`, the
+/// fields are written.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
@@ -237,7 +238,7 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
-/// Wraps the error, so that `downcast` gives it back.
+/// Wraps the error. Call `downcast` to get it back.
 ///
 /// ```
 /// use std::io;

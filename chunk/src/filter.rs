@@ -23,9 +23,10 @@ macro_rules! filters {
         pub struct Filter {
             /// The number of the filter; 0 means no filter.
             pub id: u8,
-            /// A parameter of the filter: for `trunc_prec` the number of bits that are kept, for `shuffle` an item size
-            /// (0 means the item size of the chunk), for `bytedelta` the item size. `bitshuffle` and `delta` ignore
-            /// their parameters, as in C-Blosc2.
+            /// The parameter of the filter. For `trunc_prec` and `int_trunc`, it is the number of bits that are kept.
+            /// As an `i8`, it can be negative: then its absolute value is the number of bits that are cleared. For
+            /// `shuffle`, it is the item size, and 0 means the item size of the chunk. For `bytedelta`, it is the item
+            /// size. `bitshuffle` and `delta` ignore their parameters, as in C-Blosc2.
             pub meta: u8,
         }
 
@@ -36,7 +37,7 @@ macro_rules! filters {
             )*
 
             /// The name of the filter in C-Blosc2, or in its registry of plugins. `None` for an unknown number, and for
-            /// the numbers 160 to 255, which any program may use for filters of its own.
+            /// the numbers 160 to 255, which any program may use for its own filters.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self.id {
@@ -62,7 +63,7 @@ filters! {
 }
 
 impl Filter {
-    /// Whether no known filter has this number, and the number is not in the range for users, 160 to 255.
+    /// Whether the number belongs neither to a known filter nor to the range for users, 160 to 255.
     #[doc(hidden)]
     #[must_use]
     pub fn is_unknown(self) -> bool {
@@ -70,7 +71,7 @@ impl Filter {
     }
 
     /// The filter as a chunk stores it. The parameter 0 of `bytedelta` means the item size in the header of the frame.
-    /// It is replaced by the byte for the item size, so that the chunk can be decompressed without a frame.
+    /// This method replaces a 0 by `typesize`, so that the chunk can be decompressed without its frame.
     ///
     /// ```
     /// use b2nd_chunk::Filter;

@@ -38,7 +38,8 @@ const IS_UNSPLIT: u8 = 0x10;
 const CODECS: [Option<Codec>; 5] =
     [Some(Codec::BLOSCLZ), Some(Codec::LZ4), None, Some(Codec::ZLIB), Some(Codec::ZSTD)];
 
-/// The number in bits 5 to 7 of the flags if the codec is a plugin or a user's. The byte `codec` records which one.
+/// The number in bits 5 to 7 of the flags if the codec is a plugin or the codec of a user. The byte `codec` then holds
+/// the number of this codec.
 pub(crate) const CODEC_IN_BYTE: u8 = 6;
 
 /// The number in bits 5 to 7 of the flags if the header does not record the codec. In this case, the frame records it.
@@ -153,7 +154,8 @@ impl SpecialValue {
     }
 }
 
-/// The header of a chunk. The values are as in the file; [`check`](Self::check) applies the rules for them.
+/// The header of a chunk. The values are as stored in the chunk, and can be invalid: [`check`](Self::check) checks
+/// them.
 ///
 /// Parts from offset 16 on exist only in a header of 32 bytes. A header of Blosc 1 ends after 16 bytes. All numbers are
 /// little-endian.
@@ -212,9 +214,10 @@ impl ChunkHeader {
     /// The number of bytes of the longest header.
     pub const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header at the start of these bytes; `None` if they do not begin with a whole header.
+    /// The header at the start of these bytes. `None` if they end before the header does, if one of its sizes is
+    /// negative, or if its `cbytes` is less than the length of the header.
     ///
-    /// Only the first 32 bytes of a chunk are needed, and only the first 16 bytes of a chunk of Blosc 1.
+    /// The first 32 bytes of a chunk are enough, or the first 16 bytes of a chunk of Blosc 1.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -235,7 +238,7 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
-        // In a chunk of Blosc 1, the bytes from 16 on are data, so the values there count as 0.
+        // In a chunk of Blosc 1, the bytes from 16 on are data, so `more` returns 0 for the parts that would be there.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
@@ -268,13 +271,13 @@ impl ChunkHeader {
         self.header_len
     }
 
-    /// The version of the chunk's format: 5 or 6 today, 1 and 2 in Blosc 1, 3 and 4 before Blosc 2.0.
+    /// The version of the chunk's format: 5 or 6 today, 1 or 2 in Blosc 1, 3 or 4 in prereleases of Blosc 2.
     #[must_use]
     pub fn version(&self) -> u8 {
         self.version
     }
 
-    /// The size of an item in bytes; 1 if it is above 255.
+    /// The size of an item in bytes; 1 if an item has more than 255 bytes.
     #[must_use]
     pub fn typesize(&self) -> u8 {
         self.typesize
@@ -286,8 +289,8 @@ impl ChunkHeader {
         self.nbytes
     }
 
-    /// The size of a decompressed block in bytes. If blocks have different sizes, the header has the number of
-    /// blocks here.
+    /// The size of a decompressed block in bytes. If blocks have different sizes, this value is the number of blocks
+    /// instead.
     #[must_use]
     pub fn blocksize(&self) -> usize {
         self.blocksize
@@ -346,7 +349,7 @@ impl ChunkHeader {
         }
     }
 
-    /// Whether a table follows the header: the offsets of the compressed blocks.
+    /// Whether a table with the offsets of the compressed blocks follows the header.
     #[must_use]
     pub fn has_table(&self) -> bool {
         !self.is_uncompressed && self.special.is_none()
@@ -374,14 +377,14 @@ impl ChunkHeader {
     }
 
     /// Whether blocks are split into one stream per byte of an item.
-    // The flag alone decides, also if the chunk has a dictionary: C-Blosc2 3.3.5 splits such blocks too.
+    // Only the flag decides. A dictionary makes no difference: C-Blosc2 3.3.5 also splits blocks if the chunk has one.
     #[must_use]
     pub fn is_split(&self) -> bool {
         self.flags & IS_UNSPLIT == 0
     }
 
     /// The number of streams of a block of this decompressed length.
-    // C-Blosc2 never splits the shorter last block.
+    // C-Blosc2 never splits a last block that is shorter than the other blocks.
     #[doc(hidden)]
     #[must_use]
     pub fn nstreams(&self, length: usize) -> usize {
@@ -397,9 +400,9 @@ impl ChunkHeader {
         self.is_uncompressed && self.has_dictionary
     }
 
-    /// The number of the special value that C-Blosc2 wrongly finds in this chunk of Blosc 1, if the chunk is in a
-    /// frame. Byte 31 of a chunk of Blosc 1 is data, but C-Blosc2 reads flags from it. If these flags mean a special
-    /// value, C-Blosc2 cannot read the chunk. `None` for any other chunk.
+    /// The number of the special value that C-Blosc2 wrongly reads from a chunk of Blosc 1; `None` if it reads no
+    /// special value. Byte 31 of a chunk of Blosc 1 is data. If the chunk is in a frame, C-Blosc2 nevertheless reads
+    /// flags from this byte. If these flags mean a special value, C-Blosc2 cannot read the chunk.
     #[doc(hidden)]
     #[must_use]
     pub fn false_special(&self) -> Option<u8> {
@@ -436,8 +439,9 @@ impl ChunkHeader {
         self.block_flags & !HAS_VARIABLE_BLOCKS != 0
     }
 
-    /// Whether a block needs other bytes of the chunk: block 0 for the filter delta, or the dictionary. Also true if
-    /// blocks have different sizes, because the position of such a block in the data depends on the blocks before it.
+    /// Whether a block can be decompressed only with other parts of the chunk: with block 0 for the filter delta, or
+    /// with the dictionary. Also true if blocks have different sizes, because the position of such a block in the data
+    /// depends on the blocks before it.
     #[must_use]
     pub fn needs_other_blocks(&self) -> bool {
         self.has_dictionary || self.has_variable_blocks || self.has_delta()
@@ -462,18 +466,18 @@ impl ChunkHeader {
     }
 
     /// The data of an uncompressed chunk, or an empty slice for any chunk without data. `None` if the data is
-    /// compressed or constant. Also `None` if the chunk is shorter than its header says.
+    /// compressed or constant. Also `None` if `chunk` ends before its data does.
     #[doc(hidden)]
     #[must_use]
     pub fn stored<'c>(&self, chunk: &'c [u8]) -> Option<&'c [u8]> {
         let data = chunk.get(self.header_len..)?.get(..self.nbytes)?;
-        // Without data there is nothing to decompress, whatever the flags say.
+        // If there is no data, there is nothing to decompress, whatever the flags are.
         (self.is_uncompressed || data.is_empty()).then_some(data)
     }
 }
 
-/// The byte that stands for an item size in the header of a chunk. It is 1 if an item has more than 255 bytes. C-Blosc2
-/// writes the same.
+/// The value of the byte `typesize` in the header of a chunk: the item size, or 1 if an item has more than 255 bytes.
+/// C-Blosc2 writes the same value.
 #[must_use]
 pub fn typesize_byte(typesize: impl TryInto<u8>) -> u8 {
     typesize.try_into().unwrap_or(1)
@@ -572,12 +576,13 @@ impl HeaderSize {
     }
 }
 
-/// Restores the codec in the flags of a compressed chunk from the byte `codec`, if the flags have no number of a built-in
-/// codec. Returns the old and the new number in the flags; `None` if nothing was restored.
+/// Restores the codec number in the flags of a compressed chunk. If this number is not that of a built-in codec, but
+/// the byte `codec` holds a built-in codec, the flags get the number of this codec. Returns the old and the new number
+/// in the flags; `None` if nothing was restored.
 pub fn restore_codec(chunk: &mut [u8]) -> Option<[u8; 2]> {
     let header = ChunkHeader::parse(chunk).filter(ChunkHeader::has_table)?;
     let old = header.codec_format();
-    // In a header of Blosc 1, byte 22 is data.
+    // In a chunk of Blosc 1, byte 22 is data, not a codec. So only a header of 32 bytes is changed.
     let is_lost = codec(header.flags, u8::MAX).is_none_or(|codec| !codec.is_built_in());
     let right =
         format_of(Codec(*chunk.get(CODEC)?)).filter(|_| is_lost && header.header_len == BLOSC2_LEN)?;
@@ -612,14 +617,14 @@ fn clear_flag(chunk: &mut [u8], flag: u8, is_wrong: fn(&ChunkHeader) -> bool) ->
     is_wrong
 }
 
-/// The special value with this number; 0 means none.
+/// The special value with this number; `None` for 0 and for an unknown number.
 fn special(bits: u8) -> Option<SpecialValue> {
     use SpecialValue::{Nan, Uninitialized, Value, Zeros};
     [Zeros, Nan, Value, Uninitialized].into_iter().find(|&value| value as u8 == bits)
 }
 
-/// The filters of a chunk of Blosc 1. The flag for shuffle can be set even if an item has only one byte. Then the
-/// shuffle is one of the filters, but it changes nothing.
+/// The filters of a chunk of Blosc 1. The flag for shuffle can be set even if an item has only one byte. The result
+/// then includes the shuffle, although this shuffle changes nothing.
 fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     let delta = if flags & IS_DELTA == 0 { Filter::NONE } else { Filter::DELTA };
     let shuffle = match flags & (IS_SHUFFLED | IS_BITSHUFFLED) {
@@ -630,7 +635,7 @@ fn filters_of_blosc1(flags: u8) -> [Filter; 6] {
     [Filter::NONE, Filter::NONE, Filter::NONE, Filter::NONE, delta, shuffle]
 }
 
-/// The number of a built-in codec in bits 5 to 7 of the flags.
+/// The number that stands for a built-in codec in bits 5 to 7 of the flags. `None` for any other codec.
 pub(crate) fn format_of(codec: Codec) -> Option<u8> {
     let same_format = if codec == Codec::LZ4HC { Codec::LZ4 } else { codec };
     (0..).zip(CODECS).find_map(|(format, other)| (other == Some(same_format)).then_some(format))

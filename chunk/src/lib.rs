@@ -16,9 +16,9 @@
 //! # Ok::<(), b2nd_chunk::Error>(())
 //! ```
 //!
-//! The result is bytes, because a chunk records the size of its items, but not their type. To read many chunks, or single
-//! blocks, use `Chunk` and `Decompressor`; to look at a chunk before it is decompressed, [`ChunkHeader`]. `Compressor`
-//! compresses bytes to a chunk:
+//! The function returns bytes, because a chunk records the size of its items, but not their type. To read many chunks,
+//! or single blocks of a chunk, use `Chunk` and `Decompressor`. To see the sizes and the codec of a chunk before it is
+//! decompressed, use [`ChunkHeader`]. `Compressor` compresses bytes to a chunk:
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -44,50 +44,53 @@
 //! cbytes
 //! ```
 //!
-//! After the header, an uncompressed chunk holds its data, and a constant chunk its value. [`ChunkHeader`] describes the
-//! header, and `Chunk` the blocks.
+//! The picture shows a compressed chunk. In an uncompressed chunk, the data follows the header. In a constant chunk,
+//! all items are equal, and their value follows the header. If the flags of the header determine this value, for
+//! example 0, nothing follows. The documentation of [`ChunkHeader`] describes the header, and the documentation of
+//! `Chunk` describes the blocks.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | | headers and tables, `no_std` and without an allocator |
-//! | `decompress` | `decompress_to_vec`, `Chunk` and `Decompressor`, `no_std` with an allocator |
-//! | `compress` | `Compressor`, `no_std` with an allocator; it includes `decompress` |
-//! | `std` | with `decompress`: the decoder of zstd detects the instructions of the processor at run time |
+//! | none | headers and tables of blocks; `no_std`, without an allocator |
+//! | `decompress` | `decompress_to_vec`, `Chunk` and `Decompressor`; `no_std`, with an allocator |
+//! | `compress` | `Compressor` and all of `decompress`; `no_std`, with an allocator |
+//! | `std` | `From<Error>` for `io::Error`; the decoder of zstd detects the processor's instructions at run time |
 //!
 //! The features `decompress` and `std` are on by default.
 //!
 //! # What is decompressed
 //!
-//! - The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd. A chunk can have a dictionary: for LZ4 any
-//!   bytes, for zstd a dictionary in the format of zstd, as C-Blosc2 makes it.
+//! - The codecs BloscLZ, LZ4, LZ4HC, zlib and zstd. A chunk can have a dictionary. For LZ4, a dictionary is any
+//!   sequence of bytes. For zstd, it has the dictionary format of zstd, which C-Blosc2 writes.
 //! - The filters shuffle, bitshuffle, delta, `trunc_prec`, bytedelta and `int_trunc`.
 //! - Chunks of Blosc 1 and 2. All blocks of a chunk can have the same size, or different sizes.
 //!
-//! Other chunks are refused. The error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and others), or the number
-//! of the codec or filter.
+//! Chunks with other codecs or filters are refused. The error names the plugin (zfp, openzl, ndlz, ndcell, ndmean and
+//! others), or the number of the codec or filter.
 //!
 //! These chunks are refused too:
 //!
 //! - Chunks whose codec, or whose item size for bytedelta, is only in the header of the frame.
-//! - Chunks in which all items are NaN, if an item does not have 4 or 8 bytes.
+//! - Constant chunks of NaN whose items have neither 4 nor 8 bytes.
 //! - Chunks with measurements of a codec instead of data (instrumented chunks).
 //! - Chunks with split blocks whose size is not a multiple of the item size. C-Blosc2 can write such chunks, but their
 //!   data is incomplete: C-Blosc2 does not store the last bytes of each block.
 //!
 //! # What is compressed
 //!
-//! Compression has the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. The levels are those
-//! of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, chunks of zstd are about
-//! as large as with C-Blosc2. LZ4HC and dictionaries can be read, but not written.
+//! Compression supports the same filters as decompression. The codecs are BloscLZ, LZ4, zlib and zstd. The levels are
+//! those of C-Blosc2, except that LZ4 gives the same result at all levels from 1 on. At each level, chunks of zstd are
+//! about as large as with C-Blosc2. LZ4HC and dictionaries can be read, but not written.
 //!
 //! # Limits of time and memory
 //!
-//! No input makes this crate panic. The caller provides the memory for the data, or a limit for it
-//! (`decompress_to_vec`). A `Decompressor` also keeps memory for four blocks, each at most as long as the data, and for
-//! some tables of the codecs. A `Compressor` keeps memory for five blocks, and for an encoder: for zstd at most 8 MiB
-//! at the levels 1 to 6, and 56 MiB at higher levels. Time is bounded by the number of bytes read and written.
+//! No input makes this crate panic. The caller provides the memory for the decompressed data. Only `decompress_to_vec`
+//! allocates this memory itself, up to a limit that the caller gives. A `Decompressor` also keeps memory for four
+//! blocks, each at most as long as the data, and for tables of the codecs. A `Compressor` keeps memory for five blocks,
+//! and for an encoder. The encoder of zstd needs at most 8 MiB at the levels 1 to 6, and at most 56 MiB at higher
+//! levels. The time of a call grows only with the number of bytes that it reads and writes.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -151,8 +154,8 @@ pub use params::CParams;
 pub use rules::CheckedHeader;
 pub use split_mode::SplitMode;
 
-/// Names for `b2nd-frame` only, because it reads chunks in parts and repairs them. They can change in any release. For
-/// the same reason, some methods of `ChunkHeader`, `Codec` and `Filter` are hidden.
+/// Names for `b2nd-frame` only, which reads chunks in parts and repairs them. These names can change in any release.
+/// Some methods of `ChunkHeader`, `Codec` and `Filter` are hidden, because they also exist only for `b2nd-frame`.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::blocks::{BlockTable, block_starts, stream_len};

@@ -1,11 +1,12 @@
-//! Finds zeros that stand in the place of compressed bytes.
+//! Finds zeros that have replaced compressed bytes.
 //!
-//! A disk, a file system or a transfer that loses data leaves zeros, in pages of 4096 bytes. Many decoders accept them.
-//! A page can begin at any byte of a frame: the frame can be a part of a larger file, or a range of a download. But a
-//! compressor shortens each long run of bytes, so its stream has no 4096 zeros in a row, with three exceptions. A stream
-//! of zstd can hold uncompressed data. In a stream of zlib, each match of 258 bytes can be two bits that are 0, so the
-//! zeros can stand for more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it finds no
-//! match, so after a megabyte of noise it can miss some thousand zeros.
+//! If a disk, a file system or a transfer loses data, the data is often replaced by zeros, in pages of 4096 bytes. Many
+//! decoders decompress these zeros without an error. A page can begin at any byte of a frame, because the frame can be
+//! a part of a larger file, or a range of a download. A compressor shortens each long run of equal bytes. So a
+//! compressed stream never contains 4096 zeros in a row, with three exceptions. A stream of zstd can hold uncompressed
+//! data. In a stream of zlib, a match of 258 bytes can be encoded as two bits that are 0, so 4096 zeros can stand for
+//! more than 4 MiB of equal bytes. An encoder of LZ4 skips more and more bytes while it finds no match. So after a
+//! megabyte of random bytes, it can copy some thousand zeros to the stream without compressing them.
 
 use core::iter;
 use core::ops::Range;
@@ -16,15 +17,17 @@ use crate::header::ChunkHeader;
 /// The number of bytes that are lost at once.
 pub const PAGE_LEN: usize = 4096;
 
-/// The most zeros in a row that an encoder of a codec leaves in a stream for `length` bytes of data.
+/// The most zeros in a row that an encoder of this codec writes to a stream for `length` bytes of data.
 fn most_zeros(codec: Codec, length: usize) -> usize {
-    // Literals at the end, or between two matches. BloscLZ writes at most 32 literals in a row.
+    // The limit for zeros that are literals, at the end of the stream or between two matches. BloscLZ writes at most 32
+    // literals in a row.
     const LITERALS: usize = 64;
     let more = match codec {
-        // Each match of 258 bytes can be two bits, so a byte can be four matches.
+        // A match of 258 bytes can be encoded as two bits, so one byte of the stream can encode four matches.
         Codec::ZLIB => length / (4 * 258),
-        // The encoder that skips fastest, LZ4HC at levels 1 and 2 (LZ4 1.10), skips 1 byte more after each 512 bytes
-        // without a match. It notices zeros when it has looked at them twice.
+        // The encoder that skips most bytes is LZ4HC at the levels 1 and 2 (LZ4 1.10). After each 512 bytes without a
+        // match, it skips 1 byte more at each step. It finds a match within zeros at its second step there, so it can
+        // copy as many zeros as two steps skip.
         Codec::LZ4 | Codec::LZ4HC => 2 * (length / 512),
         _ => 0,
     };
@@ -32,13 +35,14 @@ fn most_zeros(codec: Codec, length: usize) -> usize {
 }
 
 impl ChunkHeader {
-    /// The offset in a block of the first zeros that were probably lost: at least 4096 in a row in the compressed bytes
-    /// of a stream, where no encoder writes them. `block` has the stored bytes of the block, and decompresses to
-    /// `length` bytes.
+    /// The offset in a block of the first zeros that have probably replaced lost bytes. These are at least 4096 zeros
+    /// in a row in the compressed bytes of a stream, where no encoder writes as many. `block` holds the stored bytes of
+    /// the block, and decompresses to `length` bytes.
     ///
-    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Nor are
-    /// the streams of a codec that [`Decompressor`](crate#what-is-decompressed) does not support. In long streams, from
-    /// 4 MiB of data on for zlib and from 1 MiB on for LZ4, more zeros in a row are needed.
+    /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Streams
+    /// of a codec that this crate [cannot decompress](crate#what-is-decompressed) are not searched either. In long
+    /// streams of zlib (from 4 MiB of data on) and of LZ4 (from 1 MiB of data on), an encoder can write more than 4096
+    /// zeros in a row. There, only longer runs are found.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -62,9 +66,10 @@ impl ChunkHeader {
         })
     }
 
-    /// Where the zeros at the end of a block begin, if no encoder leaves so many. The arguments and the bytes that are not
-    /// searched are those of [`lost_page`](Self::lost_page). If only zeros follow the block in its file, the page was
-    /// probably lost.
+    /// The offset of the zeros at the end of a block, if no encoder writes as many zeros there. `None` if an encoder
+    /// can have written them. The arguments, and the bytes that are not searched, are the same as for
+    /// [`lost_page`](Self::lost_page). If only zeros follow the block in its file, the zeros have probably replaced
+    /// lost bytes.
     #[doc(hidden)]
     #[must_use]
     pub fn lost_end(&self, block: &[u8], length: usize) -> Option<usize> {
@@ -74,8 +79,8 @@ impl ChunkHeader {
         })
     }
 
-    /// The first result of `find` for a compressed range of a block. The arguments of `find` are the range, and the most
-    /// zeros in a row that an encoder leaves in it.
+    /// The first result of `find` for a compressed range of a block. The arguments of `find` are the range, and the
+    /// most zeros in a row that an encoder writes to such a range.
     fn find_compressed(
         &self,
         block: &[u8],
@@ -105,9 +110,9 @@ impl ChunkHeader {
     }
 }
 
-/// The first run of at least `length` zeros, which must not be 0: the range of all zeros in it.
-// Each such run has a byte at a multiple of `length`, if the last byte of the first `length` bytes counts as the first
-// multiple. So for most bytes, nothing is read.
+/// The range of the first run of at least `length` zeros. `length` must not be 0.
+// The search probes every `length`th byte, because each run of `length` zeros contains one of these bytes. It reads
+// further bytes only as long as they are zeros. So most bytes are never read.
 #[must_use]
 pub fn zero_run(bytes: &[u8], length: usize) -> Option<Range<usize>> {
     let mut probes = (length.saturating_sub(1)..bytes.len()).step_by(length.max(1));
@@ -166,8 +171,8 @@ fn zstd_compressed(stream: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The number of bytes at the start of a compressed block of zstd that are the header of the literals and uncompressed
-/// literals. 0 if the literals are compressed.
+/// The length of the uncompressed literals at the start of a compressed block of zstd, including their header. 0 if the
+/// literals are compressed.
 fn raw_literals(block: &[u8]) -> usize {
     let &[a, b, c] = block.first_chunk().unwrap_or(&[1; 3]);
     let [a, b, c] = [a, b, c].map(usize::from);

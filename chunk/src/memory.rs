@@ -1,4 +1,4 @@
-//! Buffers that grow without ending the process: if the system has no memory, the call fails.
+//! Functions that grow a buffer. If the system has no memory, they return an error instead of ending the process.
 
 use alloc::vec::Vec;
 

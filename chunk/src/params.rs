@@ -31,8 +31,8 @@ const MIN_ITEMS_OF_SPLIT: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CParams {
-    /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD), the
-    /// default.
+    /// The codec: [`BLOSCLZ`](Codec::BLOSCLZ), [`LZ4`](Codec::LZ4), [`ZLIB`](Codec::ZLIB) or [`ZSTD`](Codec::ZSTD). The
+    /// default is `ZSTD`.
     pub codec: Codec,
     /// The compression level, 0 (none) to 9; 5 by default. LZ4 gives the same result at all levels from 1 on. For blocks
     /// of more than 256 KiB, zstd gives the same result at the levels 6 to 8.
@@ -49,8 +49,9 @@ pub struct CParams {
     /// `int_trunc` must come before all other filters. After them there can be one `delta`, and it must come before
     /// each shuffle and each `bytedelta`.
     ///
-    /// As in C-Blosc2, a chunk that is stored without compression keeps all bits of its items, also with `trunc_prec` or
-    /// `int_trunc`: at level 0, for data of fewer than 32 bytes, and for data that does not get shorter.
+    /// No filter is applied to a chunk that is stored without compression, as in C-Blosc2. So its items keep all their
+    /// bits, even with `trunc_prec` or `int_trunc`. Such chunks are the result at level 0, for data of fewer than 32
+    /// bytes, and for data that does not get shorter.
     pub filters: [Filter; 6],
 }
 
@@ -93,7 +94,7 @@ impl CParams {
         Ok(self)
     }
 
-    /// The filters that cannot be undone.
+    /// The filters that cannot be undone, `trunc_prec` and `int_trunc`. The other filters are replaced by `NONE`.
     pub(crate) fn truncations(&self) -> [Filter; 6] {
         self.filters.map(|filter| match filter.without_parameter() {
             Filter::TRUNC_PREC | Filter::INT_TRUNC => filter,
@@ -122,7 +123,7 @@ impl CParams {
         wants_split && blocksize.is_multiple_of(typesize)
     }
 
-    /// The size of the blocks of a chunk with this many bytes of data, at least 1.
+    /// The block size for a chunk with this many bytes of data. It is at least 1.
     pub(crate) fn blocksize_of(&self, nbytes: usize) -> usize {
         let blocksize = if self.blocksize == 0 { self.default_blocksize(nbytes) } else { self.blocksize };
         let blocksize = blocksize.max(self.typesize).min(MAX_BLOCKSIZE).min(nbytes);

@@ -1,4 +1,4 @@
-//! The rules for chunk headers that need no frame to be checked.
+//! The rules for chunk headers that can be checked without a frame.
 
 use core::ops::Deref;
 
@@ -7,10 +7,11 @@ use crate::filter::Filter;
 use crate::header::{CODEC_IN_BYTE, CODEC_OF_FRAME, ChunkHeader, MAX_BLOCKSIZE, SpecialValue, format_of};
 
 /// The header of a chunk that this crate can decompress: its values do not contradict each other, and the codec and the
-/// filters are supported. [`ChunkHeader::checked`] makes it, with a check that decompression does not repeat.
+/// filters are supported. [`ChunkHeader::checked`] checks a header and returns it as a `CheckedHeader`. Decompression
+/// does not repeat this check.
 ///
-/// `Decompressor::decompress_block_bytes` takes a `CheckedHeader`, for blocks of a chunk that was not read as a whole.
-/// For a whole chunk, use `Chunk`.
+/// `Decompressor::decompress_block_bytes` needs a `CheckedHeader`. It decompresses a block of a chunk that was not read
+/// as a whole. For a whole chunk, use `Chunk`.
 ///
 /// ```
 /// use b2nd_chunk::ChunkHeader;
@@ -77,7 +78,7 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// The errors of `check`.
+    /// The same kinds of errors as `check`.
     #[doc(hidden)]
     pub fn check_flags(&self) -> Result<(), Error> {
         let has_data = self.is_uncompressed || self.has_dictionary;
@@ -93,15 +94,15 @@ impl ChunkHeader {
         ensure(is_known, Fault::SpecialBits { bits })
     }
 
-    /// Checks the header with the rules of [`check`](Self::check), and that this crate
-    /// [can decompress](crate#what-is-decompressed) the chunk.
+    /// Checks the header with the rules of [`check`](Self::check). Also checks that this crate [can
+    /// decompress](crate#what-is-decompressed) the chunk.
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if the header is invalid,
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate cannot decompress the chunk, for example because
-    /// the codec or a filter is a plugin, and [`Data`](crate::ErrorKind::Data) if no codec or filter has the number in
-    /// the header.
+    /// [`Header`](crate::ErrorKind::Header) if the header is invalid, [`Unsupported`](crate::ErrorKind::Unsupported) if
+    /// this crate cannot decompress the chunk, for example because the codec or a filter is a plugin, and
+    /// [`Data`](crate::ErrorKind::Data) if no codec or filter has the number in the header, or if the flags mark a
+    /// built-in codec as a plugin.
     pub fn checked(self) -> Result<CheckedHeader, Error> {
         self.check()?;
         self.check_support()?;
@@ -117,7 +118,8 @@ impl ChunkHeader {
             return Ok(());
         }
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
-        // Unknown numbers come first, because they are damage.
+        // Unknown numbers are checked first, because they mean that the chunk is damaged, not that this crate lacks
+        // something.
         self.codec_fault().map_or(Ok(()), Err)?;
         let unknown_filter = self.pipeline().find(|filter| filter.is_unknown());
         unknown_filter.map_or(Ok(()), |filter| Err(Fault::UnknownFilter { filter }))?;

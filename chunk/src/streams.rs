@@ -1,10 +1,12 @@
 //! Decompresses and compresses single streams. Only this file uses the crates that implement LZ4, zlib and zstd.
 //!
-//! None of these crates uses `unsafe`. zrip decompresses zstd, and `zstd-encode` compresses. The encoder of zrip ends at
-//! level 4, stores counters nearly uncompressed, and makes invalid streams on big-endian machines.
+//! None of these crates uses `unsafe`. For zstd, the crate zrip decompresses, and the crate `zstd-encode` compresses.
+//! The encoder of zrip is not used: it has no levels above 4, it hardly compresses increasing numbers, and on
+//! big-endian machines its streams are invalid.
 //!
-//! Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is faster: on real arrays, lz4rip takes
-//! 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` 1.3 to 1.9 times as long as C-Blosc2. lz4rip has only one level.
+//! Most projects use `lz4_flex` for LZ4. This crate uses lz4rip, because lz4rip is faster. On real arrays, lz4rip takes
+//! 0.9 to 1.5 times as long as C-Blosc2, and `lz4_flex` takes 1.3 to 1.9 times as long as C-Blosc2. lz4rip has only one
+//! compression level.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -53,9 +55,9 @@ impl Decoders {
         }
         let parsed = Dictionary::from_bytes(dictionary).ok()?;
         // A dictionary of zstd has content and three repeat offsets. These are distances that the first repetitions of
-        // a stream can use. At the start of the stream, a distance counts back from the end of the content. C-Blosc2
-        // rejects the dictionary if one of these offsets is 0 or longer than the content, even if no stream uses the
-        // offset.
+        // a stream can use. At the start of the stream, a distance counts back from the end of the content. If one of
+        // these offsets is 0 or longer than the content, C-Blosc2 rejects the dictionary, even if no stream uses the
+        // offset. This function does the same.
         let reach = parsed.content().len();
         if parsed.rep_offsets().iter().any(|&offset| offset == 0 || offset as usize > reach) {
             return None;
@@ -112,7 +114,7 @@ impl Decoders {
     }
 }
 
-/// The level of zstd for each level from 1 to 9: the same as in C-Blosc2.
+/// The level of zstd for each compression level from 1 to 9, as in C-Blosc2.
 #[cfg(feature = "compress")]
 const ZSTD_LEVELS: [u8; 9] = [1, 3, 5, 7, 9, 11, 13, 15, 22];
 
@@ -120,8 +122,8 @@ const ZSTD_LEVELS: [u8; 9] = [1, 3, 5, 7, 9, 11, 13, 15, 22];
 #[cfg(feature = "compress")]
 const LZ4_ENTRIES: usize = 4096;
 
-/// The most memory that an encoder of a codec needs at a level from 1 to 9. The documentation of `zstd-encode` has the
-/// limits of its levels.
+/// The most memory that an encoder of a codec needs at a level from 1 to 9. The documentation of the crate
+/// `zstd-encode` lists the limits for zstd.
 #[cfg(feature = "compress")]
 const fn encoder_memory(codec: Codec, level: u8) -> usize {
     match (codec, level) {
@@ -150,8 +152,8 @@ enum EncoderState {
 #[cfg(feature = "compress")]
 impl StreamEncoder {
     pub(crate) fn new(codec: Codec, level: u8) -> Result<Self, Fault> {
-        // The encoders would end the process if the system had no memory for their tables. So `new` tries to reserve
-        // that much, and fails first.
+        // If the system had no memory for the tables of an encoder, the encoder would end the process. So `new` first
+        // reserves as much memory and frees it again, and returns an error if this fails.
         memory::reserve(&mut Vec::new(), encoder_memory(codec, level))?;
         let state = match codec {
             Codec::BLOSCLZ => EncoderState::Blosclz(blosclz::Encoder::new(level)),
@@ -160,7 +162,7 @@ impl StreamEncoder {
                 let flags = deflate::create_comp_flags_from_zip_params(level.into(), 15, 0);
                 EncoderState::Zlib(Box::new(CompressorOxide::new(flags)))
             }
-            // Zstd: `CParams::check` has rejected the other codecs.
+            // Only zstd is left: `CParams::check` has rejected all codecs except these four.
             _ => {
                 let row = usize::from(level).saturating_sub(1);
                 let level = ZSTD_LEVELS.get(row).copied().unwrap_or_default();
@@ -188,7 +190,7 @@ impl StreamEncoder {
         Ok(self.compress_in(room, stream))
     }
 
-    /// Compresses a stream with at most `room` bytes of the output.
+    /// Compresses a stream into the first `room` bytes of the output buffer.
     fn compress_in(&mut self, room: usize, stream: &[u8]) -> Option<&[u8]> {
         let output = self.output.get_mut(..room)?;
         let length = match &mut self.state {

@@ -36,14 +36,15 @@ impl<'o> BitWriter<'o> {
     pub(crate) fn flush(&mut self) {
         let bytes = self.count / 8;
         let length = self.output.len() + bytes as usize;
-        // All 8 bytes are appended, because a copy of constant length is faster. Then the incomplete ones are removed.
+        // All 8 bytes are appended, because a copy of constant length is faster. Then the bytes that are not complete
+        // yet are removed.
         self.output.extend_from_slice(&self.bits.to_le_bytes());
         self.output.truncate(length);
         self.bits >>= 8 * bytes;
         self.count %= 8;
     }
 
-    /// Fills the last byte with zeros.
+    /// Moves all bits to the output, and fills the last byte with zeros.
     pub(crate) fn finish(mut self) {
         self.flush();
         if self.count > 0 {
@@ -51,7 +52,8 @@ impl<'o> BitWriter<'o> {
         }
     }
 
-    /// Ends a stream that is read backwards: a bit 1 marks its end, and zeros fill the last byte.
+    /// Ends a stream that a decoder reads from its end. A bit with the value 1 marks the end, and zeros fill the last
+    /// byte.
     pub(crate) fn finish_with_mark(mut self) {
         self.flush();
         self.add(1, 1);

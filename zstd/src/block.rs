@@ -13,23 +13,25 @@ const RAW: u32 = 0;
 const RLE: u32 = 1;
 const COMPRESSED: u32 = 2;
 
-/// The length of a header.
+/// The length of the header of a block.
 pub(crate) const HEADER: usize = 3;
-/// The largest block (`Block_Maximum_Size`).
+/// The maximum length of a block (`Block_Maximum_Size`).
 pub(crate) const MAX_BLOCK: usize = 1 << 17;
 
-/// The most bytes that [`BlockWriter::write`] appends for a block of this length, including an attempt that it removes.
+/// The most bytes that [`BlockWriter::write`] appends for a block of this length. This includes the bytes of an attempt
+/// to compress that it removes again.
 ///
-/// A literal takes at most one byte, and a sequence of at least 3 bytes at most 6: 26 bits for three codes, and 22 for the
-/// distance. The additional bits of long lengths are fewer than the bytes. Headers and tables take fewer than 256 bytes.
+/// A literal takes at most one byte. A sequence describes at least 3 bytes, and takes at most 6 bytes: 26 bits for its
+/// three codes, and 22 bits for the distance. A sequence with long lengths has additional bits, but fewer bits than the
+/// number of bytes that it describes. Headers and tables take fewer than 256 bytes.
 pub(crate) const fn max_attempt(length: usize) -> usize {
     length.saturating_mul(2).saturating_add(256)
 }
 
-/// Writes blocks, and keeps what a decoder has from earlier blocks: distances, Huffman codes and tables.
+/// Writes blocks, and keeps the same state between blocks as a decoder: recent distances, Huffman codes and tables.
 #[derive(Debug, Default)]
 pub(crate) struct BlockWriter {
-    /// The distances of the last matches.
+    /// The distances of the latest matches.
     pub(crate) recent: Recent,
     codes: Option<Codes>,
     sequences: SequencesWriter,
@@ -124,7 +126,7 @@ mod tests {
         let mut noise = noise();
         let bytes: Vec<u8> = (0..MAX_BLOCK).map(|_| noise().to_le_bytes()[3]).collect();
         for length in [1, 2, 3, 10, 50, 1000, 4000, MAX_BLOCK] {
-            // The most literals of a sequence, and the most bytes of a match beyond the shortest.
+            // Each pair has two exclusive limits: for the literals of a sequence, and for its match length minus 3.
             for (literals, more) in
                 [(1, 1), (2, 1), (1, 2), (4, 4), (64, 1), (1, 64), (100, 100), (70_000, 70_000)]
             {

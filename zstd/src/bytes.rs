@@ -1,12 +1,12 @@
-//! Reads and writes in slices that cannot panic.
+//! Functions that read and write items of slices, and cannot panic.
 //!
-//! The encoder derives each index from an invariant, such as "a position in a table is before the current one". If an
-//! invariant were broken, a read outside of a slice gives the default value, and a write is ignored. So the worst
-//! effect of a mistake is a wrong stream, which the tests find, and never a panic.
+//! The encoder derives each index from an invariant, such as "a position in a table is before the current one". If a
+//! mistake broke an invariant, a read outside of a slice would give the default value, and a write would be ignored. So
+//! the worst effect of a mistake is a wrong stream, never a panic. The tests check the streams.
 
 use core::ops::Range;
 
-/// The item at an index.
+/// The item at an index; the default value if the slice has no such index.
 #[inline]
 pub(crate) fn get<T: Copy + Default>(slice: &[T], index: usize) -> T {
     slice.get(index).copied().unwrap_or_default()
@@ -34,14 +34,14 @@ pub(crate) fn part<T>(slice: &[T], range: Range<usize>) -> &[T] {
     slice.get(range).unwrap_or_default()
 }
 
-/// Converts a position or a length to the type of the tables. It fits 32 bits, because positions start at 0 again after
-/// each 2³⁰ bytes.
+/// Converts a position or a length to `u32`, the type of the tables. Each position fits 32 bits, because positions
+/// start at 0 again after each 2³⁰ bytes.
 #[inline]
 pub(crate) fn narrow(at: usize) -> u32 {
     low32(at as u64)
 }
 
-/// The four bytes at a position, as a little-endian number.
+/// The four bytes at a position, as a little-endian number. The number is 0 if fewer than four bytes are left.
 #[inline]
 pub(crate) fn load32(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u32::from_le_bytes(*chunk))
@@ -60,7 +60,8 @@ pub(crate) fn load64(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// The number of equal bytes from two positions on. The bytes from the second position on end at `end`.
+/// The number of bytes from `first` on that are equal to the bytes from `second` on. The bytes from `second` on end at
+/// `end`.
 #[inline]
 pub(crate) fn common_length(bytes: &[u8], first: usize, second: usize, end: usize) -> usize {
     let (Some(first), Some(second)) = (bytes.get(first..), bytes.get(second..end)) else { return 0 };
@@ -78,17 +79,18 @@ pub(crate) fn common_length(bytes: &[u8], first: usize, second: usize, end: usiz
     length + rest.take_while(|(one, other)| one == other).count()
 }
 
-/// The number of equal bytes directly before two positions, at most `limit`.
+/// The number of bytes directly before `first` that are equal to the bytes directly before `second`, at most `limit`.
 #[inline]
 pub(crate) fn common_length_before(bytes: &[u8], first: usize, second: usize, limit: usize) -> usize {
     let before = |at| bytes.get(..at).unwrap_or_default().iter().rev();
     before(first).zip(before(second)).take(limit).take_while(|(one, other)| one == other).count()
 }
 
-/// A hash with `log` bits, at most 32, of the first `length` bytes of a little-endian number, where `length` is 3 to 8.
+/// A hash of the first `length` bytes of a little-endian number. The hash has `log` bits. `length` is 3 to 8, and `log`
+/// is at most 32.
 #[inline]
 pub(crate) fn hash(word: u64, length: u32, log: u32) -> usize {
-    // The golden ratio as a fraction of 2⁶⁴, which spreads neighbouring numbers evenly.
+    // 2⁶⁴ divided by the golden ratio. With this factor, neighbouring numbers get hashes that are far apart.
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     low32((word << (64 - 8 * length)).wrapping_mul(FACTOR) >> (64 - log)) as usize
 }

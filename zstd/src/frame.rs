@@ -15,15 +15,15 @@ const MAGIC_NUMBER: [u8; 4] = 0xfd2f_b528_u32.to_le_bytes();
 /// The bits of `Frame_Header_Descriptor`.
 const SINGLE_SEGMENT: u8 = 1 << 5;
 const CONTENT_SIZE_SHIFT: u32 = 6;
-/// The exponent of the window size is this much more than the number in `Window_Descriptor`.
+/// The exponent of the window size is the number in `Window_Descriptor` plus `MIN_WINDOW_LOG`.
 const MIN_WINDOW_LOG: u32 = 10;
 const WINDOW_LOG_SHIFT: u32 = 3;
 
 /// The longest header of a frame.
 const MAX_HEADER: usize = 14;
 
-/// After this number of bytes, positions start at 0 again, so that they fit 32 bits. The first matches then have no
-/// earlier bytes.
+/// After this number of bytes, positions start at 0 again, so that they fit 32 bits. Matches cannot copy bytes from
+/// before such a new start.
 const SEGMENT: usize = 1 << 30;
 
 /// Compresses data, and appends the frame to `output`. Use an [`Encoder`] for many short slices.
@@ -37,7 +37,8 @@ pub fn compress(data: &[u8], level: u8, output: &mut Vec<u8>) {
     Encoder::new(level).compress(data, output);
 }
 
-/// The spare capacity that the output needs, so that no data of this length makes [`compress`] reallocate it.
+/// The spare capacity that the output needs for data of this length. With this capacity, [`compress`] never reallocates
+/// the output.
 ///
 /// This is more than the longest frame, because an attempt to compress a block can be longer than the block. Such an
 /// attempt is removed again.
@@ -57,7 +58,7 @@ pub const fn max_output_len(length: usize) -> usize {
     (length - block).saturating_add(headers + max_attempt(block))
 }
 
-/// An encoder, which keeps its memory for the next data.
+/// An encoder that keeps its memory for the next data.
 ///
 /// ```
 /// use zstd_encode::Encoder;
@@ -124,9 +125,9 @@ impl fmt::Debug for Encoder {
 /// Writes the header of a frame: the length of the data and the window, but no checksum and no dictionary.
 fn write_header(length: usize, output: &mut Vec<u8>) {
     output.extend_from_slice(&MAGIC_NUMBER);
-    // The window of a single segment is the data, so it needs no description.
+    // In a frame with a single segment, the window is the whole data, so the header does not describe the window.
     let is_single_segment = length <= WINDOW;
-    // `Frame_Content_Size_Flag`, the width of the length, and what is subtracted from the length.
+    // `Frame_Content_Size_Flag`, the number of bytes of the length, and the number that is subtracted from the length.
     let (flag, width, minus): (u8, usize, u64) = match length {
         0..256 => (0, 1, 0),
         256..0x1_0100 => (1, 2, 256),

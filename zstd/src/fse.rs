@@ -15,17 +15,18 @@ const MIN_LOG: u32 = 5;
 /// How often each symbol occurs.
 pub(crate) type Counts = [u32; SYMBOLS];
 
-/// The shares of the symbols in the states of a table. Their sum is 2^`log`.
+/// The share of each symbol: the number of states that it gets in a table. The sum of all shares is 2^`log`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Distribution {
     /// `Accuracy_Log`.
     pub(crate) log: u32,
-    /// A share of -1 means less than one state. The symbol has one state, and `log` bits are written to leave it.
+    /// A share of -1 means a probability that is too small for a whole state. The symbol still gets one state, so the
+    /// share counts as 1.
     shares: [i16; SYMBOLS],
 }
 
 impl Distribution {
-    /// A distribution of the format, as RFC 8878 lists it.
+    /// A predefined distribution, with shares that RFC 8878 lists.
     pub(crate) const fn predefined<const N: usize>(log: u32, known: [i16; N]) -> Self {
         let mut shares = [0; SYMBOLS];
         let mut rest: &mut [i16] = &mut shares;
@@ -48,7 +49,8 @@ impl Distribution {
     pub(crate) fn fit(counts: &Counts, max_log: u32) -> Self {
         let total: u32 = counts.iter().sum();
         let used = counts.iter().filter(|&&count| count > 0).count();
-        // More states describe the counts more precisely, but the description of few symbols must stay short.
+        // With more states, the shares fit the counts more precisely, but their description is longer. So the number of
+        // states grows with the number of counted symbols.
         let precise = total.max(2).ilog2().saturating_sub(2);
         let log = precise.max(used.next_power_of_two().ilog2() + 1).clamp(MIN_LOG, max_log);
         let mut shares = [0; SYMBOLS];
@@ -80,7 +82,7 @@ impl Distribution {
         Self { log, shares }
     }
 
-    /// The cost of symbols that occur this often. `None` if one of them has no share.
+    /// The cost of writing symbols with these counts. `None` if one of the symbols has no share.
     pub(crate) fn cost(&self, counts: &Counts) -> Option<u64> {
         let mut cost = 0;
         for (&share, &count) in self.shares.iter().zip(counts).filter(|(_, count)| **count > 0) {
@@ -105,7 +107,7 @@ impl Distribution {
         let mut shares = self.shares.iter();
         while left > 1 {
             let Some(&share) = shares.next() else { break };
-            // A number from 0 to `left`. Small numbers are written with one bit less.
+            // `value` is a number from 0 to `left`. Small values are written with one bit less.
             let value = share.wrapping_add(1).unsigned_abs().into();
             let width = left.ilog2() + 1;
             let short = (1 << width) - 1 - left;
@@ -143,8 +145,8 @@ fn write_zeros(bits: &mut BitWriter<'_>, shares: &mut core::slice::Iter<'_, i16>
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     log: u32,
-    /// For each symbol the states in which a decoder emits it, one symbol after the other. States are numbered from
-    /// 2^`log` on.
+    /// The states in which a decoder emits the first symbol, then those of the second symbol, and so on. States are
+    /// numbered from 2^`log` on.
     states: [u16; MAX_STATES],
     symbols: [SymbolStates; SYMBOLS],
 }
@@ -170,8 +172,8 @@ impl Table {
         let mut first = 0;
         for (symbol, share) in symbols.iter_mut().zip(shares.iter().map(|share| share.unsigned_abs())) {
             if share > 0 {
-                // After the lower bits are written, the rest of the next state is a number from `share` to
-                // 2 * `share` - 1. It selects one of the symbol's states.
+                // The lower bits of the next state are written. Its upper bits are a number that is at least `share`
+                // and less than twice `share`. This number selects one of the symbol's states.
                 let bits = log - (u32::from(share).next_power_of_two().ilog2());
                 let bits = u16::try_from(bits).unwrap_or_default();
                 *symbol = SymbolStates { first, share, bits, threshold: share << bits << 1 };
@@ -194,7 +196,7 @@ impl Table {
 /// Assigns states to symbols, in the order that the format prescribes.
 fn spread(shares: &[i16; SYMBOLS], size: usize, owners: &mut [u8]) {
     let symbols = || shares.iter().zip(0_u8..);
-    // Symbols with less than one state get the last states.
+    // Symbols with a share of -1 get the last states.
     let mut end = size;
     for (_, symbol) in symbols().filter(|(share, _)| **share < 0) {
         end -= 1;
@@ -222,8 +224,9 @@ pub(crate) struct State<'t> {
 
 impl<'t> State<'t> {
     /// Starts an encoder at the last symbol of a stream, in a state in which a decoder emits this symbol.
-    // A decoder reads the most bits in the first state of a symbol. A decoder of Huffman weights stops when it has read
-    // beyond the start of the stream, so it must read at least one bit in its last states.
+    // The encoder starts in the first state of the symbol, because a decoder reads the most bits in this state. A
+    // decoder of Huffman weights stops when it has read beyond the start of the stream. So it must read at least one
+    // bit in its last states.
     pub(crate) fn new(table: &'t Table, symbol: u8) -> Self {
         let first = get(&table.symbols, symbol.into()).first;
         Self { table, value: get(&table.states, first.into()) }
@@ -239,7 +242,7 @@ impl<'t> State<'t> {
         self.value = get(&self.table.states, index.into());
     }
 
-    /// Writes the state itself; a decoder starts there.
+    /// Writes the state itself. A decoder starts in this state.
     pub(crate) fn finish(self, bits: &mut BitWriter<'_>) {
         bits.add_lowest(self.value.into(), self.table.log);
     }

@@ -20,7 +20,7 @@ pub(crate) type ByteCounts = [u32; BYTES];
 
 /// Counts bytes.
 pub(crate) fn count(bytes: &[u8]) -> ByteCounts {
-    // Four tables, because a count that was just increased is not available at once.
+    // Four tables take turns, because the processor cannot increase the same count twice without a wait.
     let mut tables = [[0_u32; BYTES]; 4];
     let (quads, rest) = bytes.as_chunks::<4>();
     for quad in quads {
@@ -79,7 +79,8 @@ impl Codes {
         Self { codes, longest }
     }
 
-    /// The length in bytes of the stream for bytes with these counts. `None` if one of the bytes has no code.
+    /// The length, in bytes, of the stream that encodes bytes with these counts. `None` if one of the bytes has no
+    /// code.
     pub(crate) fn length(&self, counts: &ByteCounts) -> Option<usize> {
         let mut bits = 0;
         for (code, &count) in self.codes.iter().zip(counts).filter(|(_, count)| **count > 0) {
@@ -139,8 +140,8 @@ impl Codes {
     }
 }
 
-/// Writes weights with FSE, in two states that take turns. Writes nothing if there are fewer than two different
-/// weights.
+/// Writes weights with Finite State Entropy (`fse.rs`), in two states that take turns. Writes nothing if there are
+/// fewer than two different weights.
 fn write_weights(weights: &[u8], output: &mut Vec<u8>) {
     let mut counts: Counts = [0; SYMBOLS];
     for &weight in weights {
@@ -216,18 +217,20 @@ fn unlimited(leaves: &[u32]) -> [u32; BYTES] {
     numbers
 }
 
-/// The code lengths in rising order. Codes longer than [`MAX_BITS`] become shorter at the cost of others.
+/// The code lengths in rising order. Codes longer than [`MAX_BITS`] become shorter, and some shorter codes become
+/// longer.
 fn limited(numbers: &[u32; BYTES]) -> Vec<u8> {
     let most = usize::from(MAX_BITS);
     let (short, long) = numbers.split_at(most);
     let mut numbers = [0; MAX_BITS as usize + 1];
     numbers.iter_mut().zip(short).for_each(|(number, short)| *number = *short);
     set(&mut numbers, most, long.iter().sum());
-    // A code of the length `n` uses 2⁻ⁿ of all codes. The unit here is the share of one of the longest codes.
+    // A code of the length `n` uses up the share 2⁻ⁿ of all possible codes. `used` counts shares in units of a code of
+    // `MAX_BITS` bits.
     let used: u32 = numbers.iter().zip((0..=most).rev()).skip(1).map(|(number, above)| number << above).sum();
     for _ in 1 << most..used {
         // One of the longest codes becomes the sibling of a shorter code, which gets one bit longer. This frees one
-        // unit, so in the end all codes are used exactly.
+        // unit. At the end, the shares of all codes add up to exactly 1.
         let Some(length) = (1..most).rev().find(|&length| get(&numbers, length) > 0) else { break };
         for (length, change) in [(length, -1), (length + 1, 2), (most, -1)] {
             let number = get(&numbers, length).saturating_add_signed(change);
@@ -287,9 +290,10 @@ mod tests {
         (counts[0], counts[1], counts[2]) = (2, 1, 1);
         let mut output = Vec::new();
         assert!(Codes::new(&counts).write(&mut output).is_some());
-        // Two weights follow. The code of byte 0 has one bit, and the others two.
+        // 129 means that two weights follow, of four bits each. The code of byte 0 has one bit, and the codes of the
+        // bytes 1 and 2 have two bits.
         assert_eq!(output, [129, 0x21]);
-        // FSE cannot describe many equal weights, and there are too many for four bits each.
+        // Finite State Entropy cannot describe many equal weights, and these are too many for four bits each.
         let codes = Codes::new(&[1; BYTES]);
         assert!(codes.write(&mut output).is_none());
     }

@@ -1,5 +1,5 @@
 //! Compresses to the [Zstandard](https://www.rfc-editor.org/rfc/rfc8878) format (zstd) at all levels, without C and
-//! without `unsafe`. Other crates decompress.
+//! without `unsafe`. To decompress, use another crate, for example zrip.
 //!
 //! ```
 //! let text = b"Each line of this text is the same as the line before.\n".repeat(100);
@@ -12,8 +12,8 @@
 //!
 //! # Levels
 //!
-//! The levels have the numbers of the C library, from 1 (fast) to 22 (small). A level gives about the same size as in
-//! the C library, in about 1 to 2 times the time:
+//! The levels have the same numbers as in the C library, from 1 (fast) to 22 (small). A level gives about the same size
+//! as in the C library, and takes about 1 to 2 times as long:
 //!
 //! | levels | matches are found by | and chosen by |
 //! |---|---|---|
@@ -23,25 +23,25 @@
 //! | 7 to 12 | rows of 16 candidates | looking for a better match at the next two positions |
 //! | 13 to 22 | binary trees | finding the cheapest sequences |
 //!
-//! After a better match, the search for a still better one starts again. For data of more than 256 KiB, the levels 13 to
-//! 15 do the same as 11 and 12. So the frame can be longer there than in the C library: at level 15, by 12 % for 1 MiB of
-//! bytes 0 and 1 at random.
+//! If a better match is found at a next position, the search goes on from there for a still better one. For data of
+//! more than 256 KiB, the levels 13 to 15 do the same as 11 and 12. So at these levels, a frame can be longer than that
+//! of the C library. For example, 1 MiB of random bytes 0 and 1 gives a frame that is 12 % longer at level 15.
 //!
 //! The C library also has dictionaries, streaming, and negative levels, which are faster. This crate only compresses a
 //! slice to a whole frame.
 //!
 //! # Frames
 //!
-//! The output is one frame, with the length of the data in its header, and without a checksum. The distances of matches
-//! are at most 4 MiB, and RFC 8878 recommends that decoders support 8 MiB. A frame is longer than the data by at most
-//! 18 bytes, and three bytes for each 128 KiB.
+//! The output is one frame, with the length of the data in its header, and without a checksum. A match is at most 4 MiB
+//! away from the bytes that it copies. RFC 8878 recommends that decoders support 8 MiB, so most decoders can read the
+//! frames. A frame is at most 18 bytes longer than the data, plus three bytes for each 128 KiB.
 //!
 //! The bytes of a frame depend only on the data and the level: not on the machine, and not on what an [`Encoder`]
 //! compressed before.
 //!
 //! # Limits of memory and time
 //!
-//! An [`Encoder`] keeps its memory. Besides the output, it needs at most this:
+//! An [`Encoder`] keeps its memory for the next data. In addition to the output, it needs at most this memory:
 //!
 //! | levels | memory |
 //! |---|---|
@@ -49,8 +49,8 @@
 //! | 4 to 12 | 8 MiB |
 //! | 13 to 22 | 56 MiB |
 //!
-//! Less is needed for data of less than 4 MiB. No input makes this crate panic. Data of any length is compressed, in a
-//! time that grows linearly with its length.
+//! For data of less than 4 MiB, the encoder needs less memory. No input makes this crate panic. The data can have any
+//! length, and the time grows linearly with its length.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]

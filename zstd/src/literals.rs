@@ -13,14 +13,15 @@ const TREELESS: u32 = 3;
 
 /// The minimum number of literals for four streams.
 const MIN_OF_FOUR_STREAMS: usize = 256;
-/// The minimum number of literals for new Huffman codes: fewer are never shorter with codes and their description.
+/// The minimum number of literals for new Huffman codes. Fewer literals never get shorter, because the description of
+/// the codes also takes bytes.
 const MIN_OF_NEW_CODES: usize = 32;
 const MIN_OF_OLD_CODES: usize = 8;
 /// The length of the jump table of four streams.
 const JUMP_TABLE: usize = 6;
 
-/// Writes literals. `codes` are the Huffman codes that the decoder has from earlier blocks. They are replaced by the
-/// codes that it has after this block.
+/// Writes literals. `codes` are the Huffman codes that the decoder has from earlier blocks. This function replaces them
+/// by the codes that the decoder has after this block.
 pub(crate) fn write(literals: &[u8], codes: &mut Option<Codes>, output: &mut Vec<u8>) {
     if let [first, others @ ..] = literals
         && !others.is_empty()
@@ -47,7 +48,7 @@ fn write_plain_header(kind: u32, length: usize, output: &mut Vec<u8>) {
     output.extend_from_slice(part(&header.to_le_bytes(), 0..size));
 }
 
-/// Writes literals with Huffman codes. `None`, without any effect, if they would not get shorter.
+/// Writes literals with Huffman codes. If the literals would not get shorter, returns `None` and changes nothing.
 fn write_coded(literals: &[u8], codes: &mut Option<Codes>, output: &mut Vec<u8>) -> Option<()> {
     if literals.len() < MIN_OF_OLD_CODES {
         return None;
@@ -79,7 +80,7 @@ fn least_gain(length: usize) -> usize {
 
 /// Writes the header, the description of the codes, and one or four streams.
 fn write_streams(kind: u32, description: &[u8], literals: &[u8], codes: &Codes, output: &mut Vec<u8>) {
-    // The widths of the two lengths in the header.
+    // The format of the header, the number of bits of each of its two lengths, and its size in bytes.
     let (format, width, size) = match literals.len() {
         0..MIN_OF_FOUR_STREAMS => (0, 10, 3),
         MIN_OF_FOUR_STREAMS..1024 => (1, 10, 3),
@@ -157,7 +158,7 @@ mod tests {
             let (first, _) = written(&literals[..length], &mut codes);
             assert_eq!((first & 3, first >> 2 & 3), (kind, format), "{length} literals");
         }
-        // A byte that has no code yet.
+        // The literals contain a byte that has no code yet.
         let others: Vec<u8> = literals.iter().map(|byte| byte + 1).collect();
         assert_eq!(written(&others, &mut codes).0 & 3, 2);
     }

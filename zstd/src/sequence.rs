@@ -3,7 +3,7 @@
 use crate::bytes::get;
 use crate::fse::{Distribution, SYMBOLS};
 
-/// Some literals, and then a match: a copy of bytes that are `distance` bytes back.
+/// A number of literals, and then a match: a copy of `length` bytes from `distance` bytes back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sequence {
     pub(crate) literals: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Sequence {
 /// The shortest match of the format.
 pub(crate) const MIN_MATCH: u32 = 3;
 
-/// The distances of the last three matches (`Repeated_Offsets`), the last one first.
+/// The distances of the latest three matches (`Repeated_Offsets`), the latest one first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent(pub(crate) [u32; 3]);
 
@@ -26,8 +26,8 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The distances with the offset values 1 to 3. Directly after a match, a repetition of its distance makes no
-    /// sense, so the values then stand for other distances.
+    /// The distances for which the offset values 1 to 3 stand. If no literals follow a match, a next match with the
+    /// same distance would only continue it. So without literals, the values stand for different distances.
     #[inline]
     pub(crate) fn candidates(self, has_literals: bool) -> [u32; 3] {
         let [first, second, third] = self.0;
@@ -45,13 +45,13 @@ impl Recent {
             .map_or(Self::value_of_new(distance), |found| found.1)
     }
 
-    /// The offset value of a distance that was not used before.
+    /// The offset value of a distance that is not one of the recent distances.
     #[inline]
     pub(crate) fn value_of_new(distance: u32) -> u32 {
         distance + 3
     }
 
-    /// The distances after a match.
+    /// The recent distances after a match with this distance.
     #[inline]
     pub(crate) fn after(self, distance: u32, has_literals: bool) -> Self {
         let [first, second, third] = self.0;
@@ -72,7 +72,7 @@ pub(crate) struct Kind {
     /// The codes of the numbers below `limit`.
     codes: [u8; 128],
     limit: u32,
-    /// The code of a larger number minus the exponent of the number.
+    /// For a number of at least `limit`: its code minus its exponent.
     above: u32,
     /// The number of additional bits of each code.
     bits: [u8; SYMBOLS],
@@ -119,8 +119,8 @@ pub(crate) static OFFSETS: Kind = Kind::new(
 
 impl Kind {
     /// A kind of numbers. `first` lists the first codes as pairs: a count of codes, and the number of additional bits
-    /// of each of them. The next code has as many bits as the exponent of its smallest number, and each later code one
-    /// bit more than the code before.
+    /// of each of them. The next code has as many additional bits as the exponent of its smallest number. Each later
+    /// code has one bit more than the code before it.
     #[allow(clippy::indexing_slicing, clippy::cast_possible_truncation, reason = "evaluated by the compiler")]
     const fn new(first: &[(u32, u8)], max_log: u32, predefined: Distribution) -> Self {
         let (mut codes, mut bits) = ([0; 128], [0; SYMBOLS]);
@@ -154,7 +154,7 @@ impl Kind {
         if number < self.limit {
             get(&self.codes, number as usize)
         } else {
-            // At most 31 + 36.
+            // The sum is at most 31 + 36, so it fits one byte.
             (number.max(1).ilog2() + self.above).to_le_bytes()[0]
         }
     }

@@ -14,7 +14,7 @@ const RLE: u8 = 1;
 const COMPRESSED: u8 = 2;
 const REPEAT: u8 = 3;
 
-/// A table that the decoder has.
+/// A table that the decoder knows, with its distribution.
 #[derive(Debug)]
 struct KnownTable {
     distribution: Distribution,
@@ -67,8 +67,8 @@ impl SequencesWriter {
         (self.literals, self.offsets, self.lengths) = (None, None, None);
     }
 
-    /// Writes the sequences of a block. `recent` are the distances at the start of the block. Returns the distances at
-    /// its end.
+    /// Writes the sequences of a block. `recent` holds the recent distances at the start of the block. Returns the
+    /// recent distances at the end of the block.
     pub(crate) fn write(
         &mut self,
         sequences: &[Sequence],
@@ -182,7 +182,8 @@ impl CodedSequence {
     fn add_numbers(&self, bits: &mut BitWriter<'_>) {
         let Self { literals, offset, length } = self;
         bits.add_lowest(literals.number, LITERALS.bits(literals.code));
-        // Up to here there are at most 26 bits of states and 16 of literals.
+        // So far, at most 26 bits of states and 16 bits of a literals length were added. The next two numbers have up
+        // to 38 bits, which would be too many without a flush.
         bits.flush();
         bits.add_lowest(length.number, LENGTHS.bits(length.code));
         bits.add_lowest(offset.number, OFFSETS.bits(offset.code));

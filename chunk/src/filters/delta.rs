@@ -1,10 +1,10 @@
-//! The filters delta, an XOR with the previous item or with block 0, and bytedelta, the difference from the previous
-//! byte.
+//! The filters delta and bytedelta. Delta replaces an item by its XOR with the previous item or with block 0. Bytedelta
+//! replaces a byte by its difference from the previous byte.
 
-/// Without a reference, replaces each step of the data by its XOR with the step before it. A step is one item if items
-/// have 1, 2, 4 or 8 bytes; for other sizes see [`delta_step`]. With a reference, which is block 0 of the chunk,
-/// replaces each byte by its XOR with the byte at the same place of the reference. Bytes after the last whole step do
-/// not change.
+/// Applies the filter delta. With a reference, which is block 0 of the chunk, each byte is replaced by its XOR with the
+/// byte at the same position of the reference. Without a reference, each step of the data is replaced by its XOR with
+/// the step before it. If items have 1, 2, 4 or 8 bytes, a step is one item; for other item sizes, see [`delta_step`].
+/// Bytes after the last whole step do not change.
 #[cfg(any(feature = "compress", test))]
 pub(crate) fn delta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]) {
     xor(typesize, reference, data, |found, _| found);
@@ -15,9 +15,9 @@ pub(crate) fn undelta(typesize: usize, reference: Option<&[u8]>, data: &mut [u8]
     xor(typesize, reference, data, |_, result| result);
 }
 
-/// Without a reference, `delta` and `undelta` both combine a step with the unfiltered bytes of the step before it.
-/// `next_before(before, after)` picks the unfiltered one of the two values of a byte: `before` in `delta`, `after` in
-/// `undelta`.
+/// Applies the XOR for `delta` and `undelta`. Without a reference, both functions combine each step with the unfiltered
+/// bytes of the step before it. `next_before` gets the value of a byte before and after the XOR, and returns the
+/// unfiltered value. In `delta`, this is the value before the XOR; in `undelta`, it is the value after it.
 #[inline(always)]
 fn xor(typesize: usize, reference: Option<&[u8]>, data: &mut [u8], next_before: fn(u8, u8) -> u8) {
     let step = delta_step(typesize);

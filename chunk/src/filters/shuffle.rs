@@ -5,7 +5,7 @@
 //! index `W·i+j`. An index has 4 + log2 `W` bits. The move from rows to items rotates these bits to the left by log2
 //! `W`.
 //!
-//! A perfect shuffle interleaves the two halves of the array. This rotates the bits of the index to the left by 1. So
+//! A perfect shuffle interleaves the two halves of the tile. This rotates the bits of each index to the left by 1. So
 //! log2 `W` perfect shuffles turn rows into items. A rotation by all 4 + log2 `W` bits changes nothing, so 4 further
 //! perfect shuffles turn items into rows.
 //!
@@ -331,8 +331,8 @@ fn end_of(bytes: &[u8], at: usize) -> [u8; LANES] {
     lanes
 }
 
-/// Writes the vector to a row of `length` bytes, from byte `first` of the row on. The bytes that would be after the end
-/// of the row are dropped.
+/// Writes the vector to a row of `length` bytes, from byte `first` of the row on. Bytes of the vector that do not fit
+/// into the row are dropped.
 #[inline(always)]
 fn store<S: Simd>(lanes: u8x16<S>, rows: &mut [u8], row: usize, length: usize, first: usize) {
     let Some(bytes) = rows.get_mut(row * length + first..) else { return };

@@ -17,7 +17,7 @@ fn apply(filter: Filter, itemsize: usize, src: &[u8]) -> Vec<u8> {
 }
 
 /// Item sizes, each with several lengths in bytes. The numbers of items are near multiples of 8, 16 and 128. Some
-/// lengths have further bytes after the last item.
+/// lengths include a few bytes after the last whole item.
 fn itemsizes_and_lengths() -> impl Iterator<Item = (usize, usize)> {
     (1..=300).flat_map(|itemsize| {
         let counts: &[usize] = match itemsize {

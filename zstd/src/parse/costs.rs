@@ -1,4 +1,5 @@
-//! The costs of the parts of sequences, by how often each part occurs in known sequences.
+//! The costs of the parts of sequences. They are estimated from the number of times that each part occurs in known
+//! sequences.
 
 use super::Source;
 use crate::bytes::{get, increment, part};
@@ -7,9 +8,9 @@ use crate::fse::{Counts, SYMBOLS};
 use crate::huffman::count;
 use crate::sequence::{Kind, LENGTHS, LITERALS, MIN_MATCH, OFFSETS, Sequence};
 
-/// From this number of literals on, counting in several tables is faster.
+/// From this number of literals on, `count`, which uses several tables, is faster.
 const MANY: usize = 2048;
-/// The costs of numbers below this are in a table.
+/// The costs of numbers below this limit are in a table.
 const SMALL: usize = 64;
 
 /// The costs of all parts of sequences.
@@ -60,7 +61,7 @@ impl Costs {
         add_bytes(at, source.block.end);
         let (bytes, mut total) = costs(&bytes);
         let mut of_kind = |kind: &'static Kind, counts: &Counts| {
-            // Without sequences there are no counts, so the predefined tables are used.
+            // Without sequences, all counts are 0. So the counts of the predefined tables are used instead.
             let predefined = kind.predefined.counts();
             let (costs, sum) =
                 NumberCosts::new(kind, if sequences.is_empty() { &predefined } else { counts });
@@ -118,7 +119,8 @@ impl NumberCosts {
     }
 }
 
-/// The cost of each symbol, and of all that was counted. A symbol that did not occur counts as half a symbol.
+/// The cost of each symbol, and of all that was counted. Each count is increased by one half, so that a symbol that did
+/// not occur has a cost, too.
 fn costs<const N: usize>(counts: &[u32; N]) -> ([u32; N], u64) {
     let all = log2(counts.iter().map(|count| 2 * count + 1).sum());
     let costs = counts.map(|count| all - log2(2 * count + 1));

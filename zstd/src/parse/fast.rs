@@ -1,4 +1,4 @@
-//! The fastest parser: one hash table, which has the last position of each hash.
+//! The fastest parser. It has one hash table with the latest position of each hash.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -8,20 +8,20 @@ use super::{Hashed, MARGIN, MIN_LOG, Source, WINDOW, log_of};
 use crate::bytes::{hash, load32, load64, low32, narrow};
 use crate::sequence::Sequence;
 
-/// The parser looks for matches at every second position only. It still finds most matches that begin between, because
-/// it extends matches backwards.
+/// The parser looks for matches at every second position only. It still finds most matches that begin at the other
+/// positions, because it extends each match backwards.
 const STEP: usize = 2;
-/// Each time that 2^`PATIENCE_LOG` more bytes have no match, a step of the parser skips one more position.
+/// After each 2^`PATIENCE_LOG` bytes without a match, the steps of the parser get one position longer.
 const PATIENCE_LOG: u32 = 6;
 
-/// A parser that takes each match that it sees.
+/// A parser that takes each match that it finds, without looking for a better one.
 #[derive(Debug, Default)]
 pub(crate) struct FastParser {
     hashed: Hashed,
     /// The exponent of the number of entries of the table.
     log: u32,
-    /// The last position of each hash. A free entry is 0, as if it were position 0. This is harmless, because the bytes
-    /// of each candidate are compared.
+    /// The latest position of each hash. A free entry holds 0, so position 0 becomes a candidate. This is harmless,
+    /// because the bytes of each candidate are compared.
     table: Vec<u32>,
 }
 
@@ -44,7 +44,7 @@ impl FastParser {
             let word = load64(input, at);
             let candidate = self.exchange(word, at);
             let [last, ..] = parsed.recent.0;
-            // Most positions have no match, so four bytes are compared before all else.
+            // Most positions have no match, so the parser first compares only four bytes.
             let looks_repeated = load32(input, (at + 1).wrapping_sub(last as usize)) == low32(word >> 8);
             let found =
                 if looks_repeated { Match::at_distance(source, at + 1, last) } else { Match::default() };
@@ -53,12 +53,12 @@ impl FastParser {
             } else if load32(input, candidate) == low32(word) && candidate < at && at - candidate <= WINDOW {
                 parsed.take(input, at, Match::at_distance(source, at, narrow(at - candidate)));
             } else {
-                // A later match can copy from the skipped position.
+                // Adds the skipped position to the table, so that a later match can copy from it.
                 self.exchange(load64(input, at + 1), at + 1);
                 at += STEP + ((at - parsed.end) >> PATIENCE_LOG);
                 continue;
             }
-            // Two positions within the match are enough as candidates for later matches.
+            // Adds only two positions within the match. They are enough candidates for later matches.
             for inner in [at + 2, parsed.end - 2] {
                 self.exchange(load64(input, inner), inner);
             }
@@ -76,7 +76,7 @@ impl FastParser {
         }
     }
 
-    /// Returns the last position with the same hash, and replaces it with this one.
+    /// Replaces the latest position with the same hash by `at`, and returns the replaced position.
     #[inline]
     fn exchange(&mut self, word: u64, at: usize) -> usize {
         let slot = hash(word, self.hashed, self.log);

@@ -6,7 +6,7 @@ use super::Source;
 use crate::bytes::{common_length, common_length_before, load32, narrow};
 use crate::sequence::{Recent, Sequence};
 
-/// A match with earlier bytes. A match of length 0 is none.
+/// A match with earlier bytes. A length of 0 means that there is no match.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Match {
     pub(crate) length: u32,
@@ -14,7 +14,7 @@ pub(crate) struct Match {
 }
 
 impl Match {
-    /// The match at a distance, if it has at least four bytes. At least four bytes must follow the position.
+    /// The match at a distance, if it has at least four bytes. At least four bytes must be left from the position on.
     #[inline]
     pub(crate) fn at_distance(source: &Source<'_>, at: usize, distance: u32) -> Self {
         let Source { input, block, .. } = source;
@@ -37,12 +37,12 @@ pub(crate) struct Parsed<'s> {
 }
 
 impl<'s> Parsed<'s> {
-    /// The start of a block.
+    /// The state at the start of a block.
     pub(crate) fn new(source: &Source<'_>, sequences: &'s mut Vec<Sequence>) -> Self {
         Self { sequences, end: source.block.start, recent: source.recent }
     }
 
-    /// Takes a match, and the equal bytes before it.
+    /// Appends the sequence of a match, after extending the match backwards over equal bytes.
     #[inline]
     pub(crate) fn take(&mut self, input: &[u8], start: usize, found: Match) {
         let Match { length, distance } = found;

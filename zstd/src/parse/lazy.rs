@@ -1,4 +1,4 @@
-//! A parser that looks whether a match at one of the next positions is better before it takes a match.
+//! A parser that looks for a better match at the next positions before it takes a match.
 
 use alloc::vec::Vec;
 
@@ -7,9 +7,10 @@ use super::rows::Rows;
 use super::{Hashed, MARGIN, Source};
 use crate::sequence::{Recent, Sequence};
 
-/// Each time that 2^`PATIENCE_LOG` more bytes have no match, a step of the parser skips one more position.
+/// After each 2^`PATIENCE_LOG` bytes without a match, the steps of the parser get one position longer.
 const PATIENCE_LOG: u32 = 8;
-/// After this number of bytes without a match, skipped positions are not added to the rows, so they are no candidates.
+/// After this number of bytes without a match, skipped positions are not added to the rows. So later matches cannot
+/// copy from them.
 const HOPELESS: usize = 8 << PATIENCE_LOG;
 
 /// A parser with a match finder of rows.
@@ -45,7 +46,7 @@ impl LazyParser {
         }
     }
 
-    /// The start of the best match, and this match. It is `found`, or a match at one of the next positions.
+    /// The start of the best match, and this match. The best match is `found`, or a match at one of the next positions.
     fn look_ahead(
         &mut self,
         source: &Source<'_>,
@@ -82,7 +83,7 @@ impl LazyParser {
     }
 }
 
-/// The value of a match: four for each byte, minus the bits of the distance.
+/// The value of a match: four for each byte, minus the number of bits of the distance. A recent distance needs no bits.
 #[inline]
 fn value(Match { length, distance }: Match, recent: Recent) -> u32 {
     let bits = if recent.0.contains(&distance) { 0 } else { distance.max(1).ilog2() };

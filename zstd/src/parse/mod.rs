@@ -21,7 +21,7 @@ pub(crate) use optimal::Effort;
 /// How to search for matches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Strategy {
-    /// Takes each match that one hash table shows. The table has at most 2^`max_log` entries.
+    /// Takes each match that it finds with one hash table. The table has at most 2^`max_log` entries.
     Fast { max_log: u32, hashed: Hashed },
     /// Takes a match if none of the next `lookahead` positions has a better one.
     Lazy { lookahead: u32, hashed: Hashed },
@@ -29,10 +29,10 @@ pub(crate) enum Strategy {
     Optimal(Effort),
 }
 
-/// The number of bytes of a hash.
+/// The number of bytes from which a hash is computed.
 pub(crate) type Hashed = u32;
 
-/// The parsers, with their memory. A parser that is not used has no memory.
+/// The parsers, with their memory. A parser that is not used allocates no memory.
 #[derive(Debug, Default)]
 pub(crate) struct Parsers {
     fast: fast::FastParser,
@@ -67,14 +67,14 @@ pub(crate) struct Source<'i> {
     /// The bytes before, in and after the block.
     pub(crate) input: &'i [u8],
     pub(crate) block: Range<usize>,
-    /// The distances of the last matches before the block.
+    /// The distances of the latest matches before the block.
     pub(crate) recent: Recent,
 }
 
 /// The largest distance of a match. It limits the memory of an encoder and of its decoders.
 pub(crate) const WINDOW: usize = 1 << 22;
 
-/// The parsers read eight bytes at each position, so they look for no matches at the end of a block.
+/// The parsers read eight bytes at each position. So they do not look for matches in the last bytes of a block.
 const MARGIN: usize = 8;
 /// The exponent of the smallest number of entries of a hash table.
 const MIN_LOG: u32 = 8;

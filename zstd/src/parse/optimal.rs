@@ -1,8 +1,8 @@
 //! A parser that finds the cheapest sequences of a block, given the costs of all their parts.
 //!
 //! First it collects the matches at each position. Then it goes through the block in stages. A stage is a search for
-//! the shortest path: its nodes are positions, its edges are literals and matches of each length, and the costs of the
-//! edges follow from the sequences that were found before.
+//! the shortest path. Its nodes are positions, and its edges are literals and matches of each length. The costs of the
+//! edges follow from sequences that were found earlier.
 
 use alloc::vec::Vec;
 use core::mem;
@@ -19,14 +19,15 @@ use crate::sequence::{MIN_MATCH, Recent, Sequence};
 pub(crate) struct Effort {
     /// The largest number of earlier positions that a search looks at.
     pub(crate) depth: u32,
-    /// A match of this length is taken without a comparison.
+    /// A match of at least this length is taken without a comparison with other matches.
     pub(crate) enough: u32,
-    /// Whether both estimates for the first block are refined: the block is parsed with the estimate, and the costs are
-    /// counted again. Each other block uses the costs of the block before.
+    /// Whether both estimates of the costs for the first block are refined. To refine an estimate, the parser parses
+    /// the block with these costs, and computes new costs from the result. Each later block uses the costs of the block
+    /// before it.
     pub(crate) is_thorough: bool,
 }
 
-/// The most matches of a block (12 MiB), also while a search adds its matches.
+/// The most matches that are kept for a block (12 MiB), including those that a search has just added.
 const MAX_MATCHES: usize = 1 << 20;
 
 /// A stage of at least this many positions ends at its next match.
@@ -36,7 +37,7 @@ const LONG_STAGE: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct OptimalParser {
     trees: Trees,
-    /// The costs after the last block, if there was one.
+    /// The costs that follow from the last block; `None` before the first block.
     costs: Option<Costs>,
     /// The matches of the block with their positions.
     matches: Vec<(u32, Match)>,
@@ -52,7 +53,7 @@ impl OptimalParser {
         self.costs = None;
     }
 
-    /// Replaces `sequences` with the cheapest ones of a block.
+    /// Replaces `sequences` with the cheapest sequences of a block.
     pub(crate) fn parse(&mut self, source: &Source<'_>, effort: Effort, sequences: &mut Vec<Sequence>) {
         self.collect(source, effort);
         sequences.clear();
@@ -63,8 +64,9 @@ impl OptimalParser {
         self.costs = Some(self.walk(source, &costs, effort.enough, sequences));
     }
 
-    /// Estimates the costs for the first block twice, without matches and with the longest matches, and returns the
-    /// costs with the lower total. Both are tried, because each estimate tends to lead to sequences that confirm it.
+    /// Estimates the costs for the first block twice: without matches, and with the longest matches. Returns the costs
+    /// with the lower total. A single estimate is not enough, because the parser tends to find sequences that confirm
+    /// its estimate.
     fn estimate(&mut self, source: &Source<'_>, effort: Effort, sequences: &mut Vec<Sequence>) -> Costs {
         let mut others = mem::take(&mut self.others);
         self.take_longest(source, &mut others);
@@ -80,13 +82,13 @@ impl OptimalParser {
         if with.total < without.total { with } else { without }
     }
 
-    /// Collects the matches at each position, but not within a match that is long enough. If there are very many, only
-    /// the longest match at a position is collected.
+    /// Collects the matches at each position, but not within a match that is long enough. If there are very many
+    /// matches, only the longest match at each further position is collected.
     fn collect(&mut self, source: &Source<'_>, effort: Effort) {
         let Self { trees, matches, .. } = self;
         let Source { input, ref block, .. } = *source;
-        // A search finds at most `depth` + 1 matches. So the last search that keeps all of them exceeds this limit by
-        // at most that number, and a later search by at most twice that number until it drops all but one.
+        // A search finds at most `depth` + 1 matches. The last search that keeps all its matches exceeds this limit by
+        // at most `depth` + 1. A later search adds up to `depth` + 1 more, before all but one of them are dropped.
         let limit = MAX_MATCHES - 2 * (effort.depth as usize + 1);
         matches.clear();
         let mut at = block.start.max(1);
@@ -103,7 +105,7 @@ impl OptimalParser {
         }
     }
 
-    /// Replaces sequences with the longest match at each position.
+    /// Replaces `sequences` with sequences of the longest matches.
     fn take_longest(&self, source: &Source<'_>, sequences: &mut Vec<Sequence>) {
         sequences.clear();
         let mut parsed = Parsed::new(source, sequences);
@@ -117,7 +119,7 @@ impl OptimalParser {
             let word = load32(source.input, at);
             for distance in parsed.recent.0 {
                 let length = repeated_length(source, at, word, distance);
-                // A distance that was used before saves about a byte.
+                // A recent distance takes about one byte less than a new one.
                 if length > 0 && length + 1 >= longest.length {
                     longest = Match { length, distance };
                 }
@@ -130,7 +132,8 @@ impl OptimalParser {
         }
     }
 
-    /// Replaces sequences with the cheapest ones, stage by stage. Returns the costs that follow from them.
+    /// Replaces `sequences` with the cheapest sequences, stage by stage. Returns the costs that follow from these
+    /// sequences.
     fn walk(
         &mut self,
         source: &Source<'_>,
@@ -159,13 +162,14 @@ impl OptimalParser {
 /// The last step of the cheapest path to a position.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// The cost of the path. It includes the cost of coding how many literals the path ends with.
+    /// The cost of the path. It includes the cost of coding the number of literals at the end of the path.
     cost: u32,
     /// The match of the step. For a literal, its length is 0.
     found: Match,
     /// The number of literals since the last match.
     literals: u32,
-    /// The distances after the step. They are computed when the path is known to be the cheapest.
+    /// The recent distances after the step. For a match, they are computed only when the path is known to be the
+    /// cheapest.
     recent: Recent,
 }
 
@@ -187,7 +191,8 @@ impl Steps {
     }
 
     /// Finds the cheapest paths of a stage. The stage ends where all paths meet, or at a match that is long enough.
-    /// Returns the index of the end, and this match. Removes the matches in the stage from `matches`.
+    /// Returns the index of the end, and the match if the stage ends at one. Removes the matches in the stage from
+    /// `matches`.
     fn walk(
         &mut self,
         source: &Source<'_>,
@@ -219,8 +224,8 @@ impl Steps {
                 && place as usize <= at
             {
                 *matches = others;
-                // A stage that ends with a match skips the positions inside that match. Their matches are still in the
-                // list.
+                // A stage that ends with a match skips the positions inside that match. The matches at these positions
+                // are still in the list, and are skipped here.
                 if (place as usize) < at {
                     continue;
                 }
@@ -240,7 +245,7 @@ impl Steps {
         }
     }
 
-    /// The last step of the cheapest path to a position, after all steps to the position were compared.
+    /// The last step of the cheapest path to a position. All steps to the position must have been compared before.
     #[inline]
     fn arrive(&mut self, index: usize) -> Step {
         let mut here = get(&self.0, index);
@@ -264,7 +269,8 @@ impl Steps {
         }
     }
 
-    /// Takes a match with each length from `shortest` on. `base` is the cost without the cost of the length.
+    /// Adds the steps of a match, one for each length from `shortest` on, where they are cheaper than the known steps.
+    /// `base` is the cost without the cost of the length.
     #[inline]
     fn take_match(&mut self, index: usize, base: u32, shortest: u32, found: Match, costs: &Costs) {
         let Match { length: longest, distance } = found;
@@ -302,17 +308,17 @@ impl Steps {
     }
 }
 
-/// The length of the match at a distance that was used before, or 0. `word` is the four bytes at the position.
+/// The length of the match at a recent distance, or 0 if there is none. `word` holds the four bytes at the position.
 #[inline]
 fn repeated_length(source: &Source<'_>, at: usize, word: u32, distance: u32) -> u32 {
     let Source { input, block, .. } = source;
     let from = at.wrapping_sub(distance as usize);
-    // Most positions have no match, so three bytes are compared before all else.
+    // Most positions have no match, so only three bytes are compared first.
     if (load32(input, from) ^ word) << 8 != 0 || from >= at {
         return 0;
     }
     match narrow(common_length(input, from, at, block.end)) {
-        // The block ends within these bytes.
+        // The three bytes are equal, but the block ends within them.
         0..MIN_MATCH => 0,
         length => length,
     }

@@ -1,5 +1,5 @@
 //! A match finder with rows of candidates. A hash selects a row, and one byte of the hash, the tag, selects candidates
-//! in the row. Most candidates with other bytes have another tag, so their bytes are never compared.
+//! in the row. Most candidates that do not match have a different tag, so their bytes are never compared.
 
 use alloc::vec::Vec;
 
@@ -7,24 +7,25 @@ use super::found::Match;
 use super::{Hashed, WINDOW, log_of};
 use crate::bytes::{common_length, get, hash, load32, load64, narrow, set};
 
-/// Matches are longer than this.
+/// Each match is longer than this number of bytes.
 const TOO_SHORT: u32 = 3;
 const TAG_BITS: u32 = 8;
 /// The number of candidates in a row.
 const ROW: usize = 16;
-/// The largest number of rows, which have 84 bytes each.
+/// The largest number of rows. Each row takes 84 bytes of memory.
 const MAX_ROWS: usize = 1 << 16;
 
-/// The tags of a row are compared at once: each byte of a word is a tag.
+/// All tags of a row are compared at once, as the bytes of one `u128`.
 const LOW_BITS: u128 = u128::from_le_bytes([0x01; ROW]);
 const HIGH_BITS: u128 = u128::from_le_bytes([0x80; ROW]);
 
-/// If a long match leaves a gap longer than this, only the positions at its start and end are added.
+/// If a long match leaves a gap of more than `LONG_GAP` positions, only the positions at the start and at the end of
+/// the gap are added.
 const LONG_GAP: usize = 384;
 const GAP_START: usize = 96;
 const GAP_END: usize = 32;
 
-/// The last positions of each hash.
+/// A hash table of rows, which hold the latest positions.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     table: Vec<Row>,
@@ -35,8 +36,8 @@ pub(crate) struct Rows {
     next: usize,
 }
 
-/// The latest `ROW` positions of the hashes that select this row. A free slot holds 0, as if it were position 0. This
-/// is harmless, because the bytes of each candidate are compared.
+/// The latest `ROW` positions of the hashes that select this row. A free slot holds 0, so position 0 becomes a
+/// candidate. This is harmless, because the bytes of each candidate are compared.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     tags: [u8; ROW],
@@ -55,14 +56,15 @@ impl Rows {
         self.next = 0;
     }
 
-    /// The row for a position, and the tag.
+    /// The row for a position, and the tag of the position.
     #[inline]
     fn row_of(&mut self, input: &[u8], at: usize) -> Option<(&mut Row, u8)> {
         let hash = hash(load64(input, at), self.hashed, self.log + TAG_BITS);
         Some((self.table.get_mut(hash >> TAG_BITS)?, hash.to_le_bytes()[0]))
     }
 
-    /// Adds the positions before `at` that are not in the rows yet; if they are many, only the first and the last ones.
+    /// Adds the positions before `at` that are not in the rows yet. If they are more than `LONG_GAP`, only the first
+    /// and the last ones are added.
     #[inline]
     fn add_until(&mut self, input: &[u8], at: usize) {
         if at > self.next + LONG_GAP {
@@ -86,15 +88,16 @@ impl Rows {
         self.next = at;
     }
 
-    /// The longest match at a position that ends before `end`; among equally long ones, the nearest. Its length is 0 if
-    /// no match has four bytes. Adds the position. At least eight bytes must follow the position.
+    /// The longest match at a position; among equally long matches, the nearest one. The match does not go beyond
+    /// `end`. Its length is 0 if no match has four bytes. The method also adds the position to its row. At least eight
+    /// bytes must be left from the position on.
     #[inline]
     pub(crate) fn find(&mut self, input: &[u8], at: usize, end: usize) -> Match {
         self.add_until(input, at);
         let Some((row, tag)) = self.row_of(input, at) else { return Match::default() };
         let mut best = Match { length: TOO_SHORT, distance: 0 };
-        // A zero byte of the difference is an equal tag. `equal` can also mark other bytes above a zero byte, which
-        // only costs a comparison.
+        // Where a tag is equal, the byte of `difference` is zero. `equal` marks these bytes. It can also mark a byte
+        // above a zero byte by mistake, which only costs a comparison.
         let difference = u128::from_le_bytes(row.tags) ^ (LOW_BITS * u128::from(tag));
         let mut equal = difference.wrapping_sub(LOW_BITS) & !difference & HIGH_BITS;
         while equal != 0 {
@@ -108,7 +111,7 @@ impl Rows {
 }
 
 impl Row {
-    /// Adds a position in the place of the oldest one.
+    /// Replaces the oldest position by a new one.
     #[inline]
     fn add(&mut self, at: usize, tag: u8) {
         let oldest = usize::from(self.oldest) % ROW;
@@ -124,8 +127,8 @@ fn better(input: &[u8], at: usize, end: usize, candidate: usize, best: Match) ->
     if candidate >= at || at - candidate > WINDOW {
         return best;
     }
-    // A longer match also agrees with the input at the end of `best` and in the byte after it, so these four bytes are
-    // compared first.
+    // A match that is longer than `best` also covers the last three bytes of `best` and the byte after them. So these
+    // four bytes are compared first.
     let tail = (best.length - TOO_SHORT) as usize;
     if load32(input, candidate + tail) != load32(input, at + tail) {
         return best;

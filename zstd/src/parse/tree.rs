@@ -2,8 +2,8 @@
 //! farther back.
 //!
 //! For each hash there is a tree of the positions with this hash, ordered by the bytes that follow them. Each new
-//! position becomes the root of its tree. While its place is searched, the search meets the positions with the most
-//! similar bytes: the matches.
+//! position becomes the root of its tree. To order the tree below the new root, a search visits the positions with the
+//! most similar bytes. These positions are the matches.
 
 use alloc::vec::Vec;
 
@@ -13,12 +13,12 @@ use crate::bytes::{common_length, get, hash, load64, narrow, set};
 
 /// The largest number of bits of a hash.
 const MAX_LOG: u32 = 17;
-/// The matches of three bytes come from a table of their own. They save bytes only at short distances.
+/// Matches of three bytes are found with a separate table. They save bytes only at short distances.
 const SHORT: u32 = 3;
 const SHORT_LOG: u32 = 14;
 const MAX_SHORT_DISTANCE: usize = 1 << 14;
 
-/// The subtrees of a position.
+/// The indexes of the two subtrees of a position: positions with smaller bytes, and positions with larger bytes.
 const SMALLER: usize = 0;
 const LARGER: usize = 1;
 
@@ -27,9 +27,9 @@ const LARGER: usize = 1;
 pub(crate) struct Trees {
     log: u32,
     roots: Vec<u32>,
-    /// For each position in the window, the subtree of positions with smaller bytes, and the one with larger bytes.
+    /// The roots of the two subtrees of each position in the window.
     children: Vec<[u32; 2]>,
-    /// The last position of each hash of three bytes.
+    /// The latest position of each hash of three bytes.
     short: Vec<u32>,
 }
 
@@ -41,12 +41,13 @@ impl Trees {
             table.clear();
             table.resize(length, 0);
         }
-        // Subtrees that are left from the last input cannot be reached from a root.
+        // Subtrees from an earlier input are not cleared, because no root leads to them.
         self.children.resize(length.min(WINDOW).next_power_of_two(), [0; 2]);
     }
 
-    /// Adds a position, and yields the matches there that end before `end`. Each is longer than the one before.
-    /// The search looks at no more than `depth` positions. At least eight bytes must follow the position.
+    /// Adds a position, and passes its matches to `take`. Each match is longer than the one before, and none goes
+    /// beyond `end`. The search in the tree looks at no more than `depth` positions. At least eight bytes must be left
+    /// from the position on.
     pub(crate) fn find(
         &mut self,
         input: &[u8],
@@ -72,8 +73,9 @@ impl Trees {
         set(&mut self.roots, root, narrow(at));
         let mask = self.children.len() - 1;
         let lowest = at.saturating_sub(mask).max(1);
-        // The slots for the next position with smaller bytes and the next one with larger bytes. For each side, the
-        // number of bytes that the last position found there has in common with `at`.
+        // The slots in `children` where the next position with smaller bytes and the next position with larger bytes
+        // will be placed. The two numbers below count the bytes that the last position found on each side has in common
+        // with `at`.
         let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
         let (mut common_with_smaller, mut common_with_larger) = (0, 0);
         for _ in 0..depth {
