@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Each chunk of a dataset that PyTables, hdf5plugin or b2h5py compressed with Blosc2 (filter 32026) is a frame. The
-//! shape of the dataset and the positions of its chunks are in other parts of the HDF5 file. h5py reads these once:
+//! shape of the dataset and the positions of its chunks are in other parts of the HDF5 file. This script reads them
+//! once, with h5py:
 //!
 //! ```python
 //! import h5py, json, sys
@@ -35,7 +36,8 @@ pub struct Dataset {
     shape: Vec<i64>,
     chunks: Vec<i32>,
     itemsize: usize,
-    /// For each stored chunk: its first item in the dataset, its offset in the file, and a bit for each skipped filter.
+    /// For each stored chunk: the coordinates of its first item in the dataset, its offset in the file, and a bit mask
+    /// of the filters that were skipped.
     positions: Vec<(Vec<u64>, u64, u32)>,
 }
 
@@ -62,7 +64,8 @@ impl Dataset {
         let positions: HashMap<_, _> =
             self.positions.iter().map(|(first, offset, skipped)| (&first[..], (*offset, *skipped))).collect();
         let count: u64 = slice.iter().map(|range| range.end.saturating_sub(range.start)).product();
-        // Chunks without a position are not stored: their items have the fill value, which is 0 by default.
+        // Chunks without a position are not stored: their items have the fill value of the dataset. This program
+        // assumes the default, 0.
         let mut items =
             vec![0; usize::try_from(count)?.checked_mul(self.itemsize).ok_or("the slice is too large")?];
         for chunk in geometry.chunks_in(slice)? {

@@ -6,9 +6,9 @@
 //!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
 //! ```
 //!
-//! The store here is the file system; stores in clouds have the same functions. The readers of `parquet` and
-//! `async-tiff` have a function `get_byte_ranges` instead. With such a reader, replace the call of `get_ranges` by
-//! `reader.get_byte_ranges(plan.ranges().to_vec())`.
+//! In this example, the store is the file system. The types for cloud stores have the same functions. The readers of
+//! the crates `parquet` and `async-tiff` have a function `get_byte_ranges` instead of `get_ranges`. With such a reader,
+//! call `reader.get_byte_ranges(plan.ranges().to_vec())`.
 
 use std::error::Error;
 use std::io::{self, Write};
@@ -46,8 +46,8 @@ pub async fn read_object(
     let frame = loop {
         // The store returns fewer bytes if the object is shorter.
         match Frame::parse(&store.get_range(path, 0..len as u64).await?) {
-            // If the header is longer than the bytes that were read, the loop reads as many bytes as the error says are
-            // needed.
+            // If the header is longer than the bytes that were read, the error gives the number of bytes that are
+            // needed. The loop then reads this number of bytes.
             Err(error) if error.needed() > Some(len) => len = error.needed().unwrap_or(len),
             frame => break frame?,
         }

@@ -10,7 +10,7 @@ use std::path::Path;
 use b2nd_frame::Array;
 use serde::Deserialize;
 
-/// An item of the array. Its fields are found by the names that python-blosc2 stored in the dtype.
+/// An item of the array. Each field is found by its name in the dtype, which python-blosc2 stored.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Star {
     /// The name in English.

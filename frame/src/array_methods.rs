@@ -1,4 +1,4 @@
-//! The public methods of [`Array`]. Methods that read the file call `read/` and `slice/`.
+//! The public methods of [`Array`]. Methods that read the file call the code in the folders `read/` and `slice/`.
 
 use std::path::Path;
 
@@ -33,9 +33,9 @@ impl Array {
         Self::of_opened(open_frame(path.as_ref())?)
     }
 
-    /// Opens the array again if it has changed; `None` if it has not. It has changed if its file was written, if
-    /// another file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing). Each call
-    /// opens the file and reads the header.
+    /// Opens the array again if it has changed; `None` if it has not. An array counts as changed if its file was
+    /// written, if another file is at its path, or if a slice has failed with [`Changing`](crate::ErrorKind::Changing).
+    /// Each call opens the file and reads the header.
     ///
     /// Call `refresh` after a `Changing` error. A program that watches an array for new items calls `refresh` before
     /// each read. The cookbook has an example.
@@ -66,15 +66,17 @@ impl Array {
 }
 
 impl<R> Array<R> {
-    /// Opens the array of a frame. Nothing is read, unless the header is invalid. For a
-    /// [`SlicePlan`](crate::SlicePlan), a frame that was [parsed](Frame::parse) from bytes is enough; a change of its
-    /// file before the first slice can go unnoticed.
+    /// Opens the array of a frame. This call reads the file only after an error, to find out whether another program is
+    /// changing the frame. A [`SlicePlan`](crate::SlicePlan) needs only a frame that was [parsed](Frame::parse) from
+    /// bytes. If such a frame gets a reader ([`map_reader`](Frame::map_reader)), a change of the file before the first
+    /// slice can go unnoticed.
     ///
     /// # Errors
     ///
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, or its data is computed or in other
-    ///   files, or the items are Python objects, or the chunks of a super-chunk have different sizes. Also `Unsupported` if
-    ///   the array may be described in the trailer: [`with_trailer`](Self::with_trailer) opens it.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if the frame has no array, if its data is computed or in other
+    ///   files, if the items are Python objects, or if the chunks of a super-chunk have different sizes. Also
+    ///   `Unsupported` if the frame is a super-chunk with vlmetalayers, because its trailer may describe the array.
+    ///   [`with_trailer`](Self::with_trailer) opens such a frame.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of the frame breaks a rule of [`check`](crate::check()).
     /// - [`Changing`](crate::ErrorKind::Changing) if the header is invalid because another program is changing the frame.
     ///
@@ -91,13 +93,13 @@ impl<R> Array<R> {
         Self::of_parts(frame, None)
     }
 
-    /// Opens the array of a frame, as [`new`](Self::new) does. If the frame is a super-chunk, its trailer can describe the
-    /// array. [`open`](Self::open) reads the trailer itself, if it needs it.
+    /// Opens the array of a frame, as [`new`](Self::new) does. If the frame is a super-chunk, its trailer can describe
+    /// the array. [`open`](Self::open) reads the trailer by itself if the array needs it.
     ///
     /// # Errors
     ///
-    /// The errors of [`new`](Self::new), and [`Malformed`](crate::ErrorKind::Malformed) if the shape and dtype in the
-    /// trailer do not have as many bytes as the chunks.
+    /// The errors of [`new`](Self::new), and [`Malformed`](crate::ErrorKind::Malformed) if the trailer describes an
+    /// array, but this description cannot be read, or contradicts the size of the chunks.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};
@@ -173,9 +175,9 @@ impl<R> Array<R> {
         self.meta().map(Meta::chunkshape)
     }
 
-    /// The number of items of a block along each dimension; `None` if the array is a
-    /// [super-chunk](Self#super-chunks). The chunk shape if the array has no blocks
-    /// ([`ArrayHeader::has_blocks`](crate::ArrayHeader::has_blocks)).
+    /// The number of items of a block along each dimension; `None` if the array is a [super-chunk](Self#super-chunks).
+    /// If the array has no blocks ([`ArrayHeader::has_blocks`](crate::ArrayHeader::has_blocks)), this is the chunk
+    /// shape.
     ///
     /// ```
     /// use b2nd_frame::Array;
@@ -234,8 +236,8 @@ impl<R> Array<R> {
         self.shared.typesize
     }
 
-    /// The positions of items, blocks and chunks; `None` if the array is a [super-chunk](Self#super-chunks), whose items
-    /// follow one another.
+    /// The positions of items, blocks and chunks; `None` if the array is a [super-chunk](Self#super-chunks), because
+    /// its items are not in a grid of chunks.
     ///
     /// ```
     /// use b2nd_frame::Array;
@@ -251,8 +253,8 @@ impl<R> Array<R> {
         self.meta().map(|_| &self.shared.geometry)
     }
 
-    /// Selects a slice of the array, with a range for each dimension, or with the [`Subscripts`] of ndarray. For an
-    /// array without dimensions, pass `&[]`.
+    /// Selects a slice of the array. The [`Subscripts`] are a range for each dimension, or the result of the macro `s!`
+    /// of ndarray. For an array without dimensions, pass `&[]`.
     ///
     /// ```
     /// use b2nd_frame::Array;
@@ -301,7 +303,8 @@ impl<R: ReadAt> Array<R> {
     /// # Ok::<(), b2nd_frame::Error>(())
     /// ```
     pub fn attributes(&self) -> Result<Trailer, Error> {
-        // The version must be known before the first read.
+        // Record the version before the trailer is read. Otherwise, `check_version` could not notice a change during
+        // this read.
         self.version();
         let trailer = trailer_or_changing(&self.frame);
         self.check_version()?;

@@ -27,10 +27,11 @@
 //! # A slice, or the whole array
 //!
 //! `Array::open` opens an array, and `Array::slice` and `Array::whole` select items. Then `read` returns the bytes of
-//! the items (feature `decompress`), and `read_array` returns them as an array of the crate ndarray (feature `ndarray`).
-//! `steps` can select every second item, for example. `Array::slice` also accepts the macro `s!` of ndarray: in
-//! `s![-1, ..]`, the negative number counts from the end. (ndarray is re-exported: `use b2nd_frame::ndarray`.)
-//! `read_into` fills a buffer that you keep, of bytes or of items. The example `read_slice` is a whole program.
+//! the items (feature `decompress`), and `read_array` returns them as an array of the crate ndarray (feature
+//! `ndarray`). `Slice::steps` can select every second item, for example. `Array::slice` also accepts the macro `s!` of
+//! ndarray, in which a negative number counts from the end, as in `s![-1, ..]`. (ndarray is re-exported as
+//! `b2nd_frame::ndarray`.) `read_into` reads into a buffer of bytes or of items, so one buffer can be used for many
+//! slices. The example `read_slice` is a whole program.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -55,7 +56,7 @@
 //! # An array of `save_array`
 //!
 //! `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write super-chunks, with the shape and the dtype in a
-//! vlmetalayer. `Array::open` reads them, and slices read only the chunks that they need.
+//! vlmetalayer. `Array::open` opens such a super-chunk as an array, and a slice reads only the chunks that it needs.
 //!
 //! ```
 //! # #[cfg(feature = "ndarray")] {
@@ -75,8 +76,8 @@
 //!
 //! # One array for many threads
 //!
-//! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). It keeps what its slices have read of the
-//! chunk index, so open each array only once (feature `decompress`).
+//! An open array is shared by reference, or in an [`Arc`](std::sync::Arc). The array caches the parts of the chunk
+//! index that its slices have read, so open each array only once (feature `decompress`).
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -95,16 +96,18 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! A slice of an `Array` fails with `Changing` if the array has changed since it was opened: its file was written, or
-//! another file is at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
+//! A slice of an `Array` fails with `Changing` if the array has changed since it was opened, because its file was
+//! written, or because another file is now at its path. `Array::refresh` returns the array as it is now (feature
+//! `decompress`).
 //!
-//! A program that watches an array calls `refresh` before each read, to get the new shape. If the array changes at that
-//! moment, the read fails with `Changing`. If a program writes the file anew in its place, as `cp` does, the file is
-//! missing, empty or cut off for a moment, and `refresh` fails for this reason. In both cases try again, and give up
-//! after some time.
+//! A program that watches an array calls `refresh` before each read, to get the new shape. If the array changes between
+//! `refresh` and the end of the read, the read fails with `Changing`. While another program overwrites the file, as
+//! `cp` does, the file can be missing, empty or incomplete, and then `refresh` fails. In both cases, try again, and
+//! give up after some time.
 //!
-//! python-blosc2 resizes an array first, and sets the new items later: until then, a reader finds zeros there. Only the
-//! writing program can record that its items are complete, for example in a vlmetalayer.
+//! A program that appends with python-blosc2 first resizes the array, and sets the new items later. Until it has set
+//! them, a reader gets zeros for the new items. Only the writing program can record that its items are complete, for
+//! example in a vlmetalayer.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -147,10 +150,10 @@
 //! # A slice by HTTP
 //!
 //! `Slice::plan` (feature `decompress`) computes the byte ranges of a slice, and reads nothing itself. You request the
-//! ranges with any HTTP client, which can be async, and can request several ranges at a time. The ranges come in waves:
-//! the bytes of a wave determine the ranges of the next wave. For attributes, stores and zip files on a server, use
-//! [`KnownRanges`](crate::KnownRanges). [The first bytes from a server](#the-first-bytes-from-a-server) shows what to
-//! do if the header of the frame is longer than 512 bytes.
+//! ranges with any HTTP client. The client can be async, and can request several ranges at the same time. The ranges
+//! come in waves: the bytes of a wave determine the ranges of the next wave. For attributes, stores and zip files on a
+//! server, use [`KnownRanges`](crate::KnownRanges). [The first bytes from a server](#the-first-bytes-from-a-server)
+//! shows what to do if the header of the frame is longer than 512 bytes.
 //!
 //! ```
 //! # #[cfg(feature = "decompress")] {
@@ -230,9 +233,9 @@
 //!
 //! # Which bytes hold item (i, j, k)
 //!
-//! [`Geometry`](b2nd_serde::Geometry) gives the chunk that has the item, and the offset of the item in the decompressed
-//! chunk. [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The bytes of the item
-//! themselves are in the file only if the chunk is not compressed.
+//! [`Geometry`](b2nd_serde::Geometry) gives the chunk that contains the item, and the offset of the item in the
+//! decompressed chunk. [`Frame::chunks`](crate::Frame::chunks) gives the place of the chunk in the file. The bytes of
+//! the item themselves are in the file only if the chunk is not compressed.
 //!
 //! ```
 //! use b2nd_frame::{ChunkPlace, Frame};
@@ -280,9 +283,9 @@
 //!
 //! # A new array file
 //!
-//! This example writes an array of the crate ndarray to two files (features `ndarray` and `compress`): to the first
-//! with default parameters, to the second with other parameters. [`FrameBuilder`](crate::FrameBuilder) has all
-//! parameters of python-blosc2's `asarray`.
+//! This example writes an array of the crate ndarray to two files (features `ndarray` and `compress`). The first file
+//! gets the default parameters, the second file other parameters. [`FrameBuilder`](crate::FrameBuilder) sets the codec,
+//! the level, the filters and the metalayers, as the parameters of python-blosc2's `asarray` do.
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -304,9 +307,9 @@
 //!
 //! # An array by regions
 //!
-//! An `ArrayWriter` takes the items of one region after another, here of one row. It compresses a chunk as soon as it
-//! has all items of the chunk. `write` takes the items of a region as bytes, and `write_array` as an ndarray view
-//! (feature `ndarray`).
+//! An `ArrayWriter` receives the items region by region. Here each region is a row. The writer compresses a chunk as
+//! soon as it has received all items of the chunk. `write` takes the items of a region as bytes, and `write_array` as
+//! an ndarray view (feature `ndarray`).
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -329,18 +332,19 @@
 //!
 //! # Append to an array
 //!
-//! Here a camera delivers images, and `flush` commits them to the file. Each commit compresses the last, unfinished
-//! chunk again, so commit when a chunk is full, or when the images must be safe. If the process is killed, the file has
-//! all committed images. Other programs can read the file while it grows: they call `Array::refresh` before a read, to
-//! get the new images. Replaced chunks leave holes in the file; a repack removes the holes. If python-blosc2 has
-//! indexed the array, each commit marks the indexes as stale; `rebuild_index` of python-blosc2 builds them again.
+//! In this example, a camera delivers images, and `flush` commits them to the file. If the last chunk is not full, each
+//! commit compresses it again. So commit when a chunk is full, or when the images must be safe. If the process is
+//! killed, the file still has all committed images. Other programs can read the file while it grows, and call
+//! `Array::refresh` before a read to get the new images. Replaced chunks leave holes in the file. A
+//! [repack](#repack-other-chunks-or-another-codec) removes the holes. If python-blosc2 has indexed the array, each
+//! commit marks the indexes as stale. `rebuild_index` of python-blosc2 builds them again.
 //!
-//! python-blosc2 writes without a lock unless it is asked to lock. If it opened the array before a commit and writes
-//! after it, it can overwrite the new items: use one writer at a time.
+//! python-blosc2 writes without a lock unless it is asked to lock. If python-blosc2 opened the array before a commit
+//! and writes to the array after the commit, it can overwrite the new items. So use one writer at a time.
 //!
-//! The chunk shape does not change when the array grows, so choose it for the final size of the array. If `write_array`
-//! made a file of a single row, each appended row is a chunk of its own. For an array that has no images yet,
-//! `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
+//! The chunk shape does not change when the array grows, so choose it for the final size of the array. For example, if
+//! `write_array` made the file from a single row, each appended row becomes a separate chunk. For an array that has no
+//! images yet, `Meta::with_default_shapes(&[0, 48, 64], 2, "<u2")` chooses chunks of about 4 MiB.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -370,8 +374,8 @@
 //!
 //! # Change items
 //!
-//! `write_array` replaces the items of a region, and `flush` commits them. A program that has the array open gets
-//! `Changing` from its next slice, and calls `Array::refresh`.
+//! `write_array` replaces the items of a region, and `flush` commits them. If another program has the array open, its
+//! next slice fails with `Changing`, and it must call `Array::refresh`.
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -393,7 +397,7 @@
 //! # Repack: other chunks, or another codec
 //!
 //! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
-//! new chunk when it compresses the chunk, so memory does not depend on the size of the array. Metalayers and
+//! new chunk only when it compresses this chunk, so memory does not depend on the size of the array. Metalayers and
 //! vlmetalayers are copied as they are, except indexes of python-blosc2, which belong to the old array. `b2nd convert`
 //! does the same in a shell.
 //!
@@ -425,8 +429,8 @@
 //!
 //! # A file of finished chunks
 //!
-//! `write_chunk` takes a chunk from any Blosc2 compressor. Here the first chunk is stored uncompressed, and the second
-//! chunk is all zeros, so that the file only has an index entry for it.
+//! `write_chunk` takes a chunk from any Blosc2 compressor. Here the first chunk is stored uncompressed. All items of
+//! the second chunk are zero, so the file has only an index entry for this chunk.
 //!
 //! ```
 //! use b2nd_frame::{FrameBuilder, SpecialValue};
@@ -463,9 +467,9 @@
 //!
 //! # Change a metalayer in bytes
 //!
-//! [`Edit`](crate::Edit) needs a file. In any other bytes, such as those of a frame in memory, `b2nd_serde` alone can
-//! overwrite the metalayer, if its position is known. The new metalayer has the length of the old one if the rank and
-//! the length of the dtype are the same.
+//! [`Edit`](crate::Edit) needs a file. To change other bytes, such as a frame in memory, overwrite the metalayer with
+//! `b2nd_serde`. You must know the offset of the metalayer. The new metalayer has the length of the old metalayer if
+//! the number of dimensions and the length of the dtype stay the same.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -483,9 +487,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This checks only that the bytes are a metalayer. `Edit` also checks that the new shape and dtype fit the chunks and
-//! the rest of the header. It excludes other writers of this crate, syncs the file, and marks indexes of python-blosc2
-//! as stale. So use `Edit` for a file that others read. If the length of the metalayer changes, use [`Rewrite`](crate::Rewrite).
+//! This code checks only the metalayer itself. `Edit` also checks that the new shape and dtype fit the chunks and the
+//! rest of the header. `Edit` excludes other writers of this crate, syncs the file, and marks indexes of python-blosc2
+//! as stale. So use `Edit` for a file that other programs read. If the length of the metalayer changes, use
+//! [`Rewrite`](crate::Rewrite).
 //!
 //! # Convert a Caterva file
 //!
@@ -506,8 +511,8 @@
 //! # Save a damaged file
 //!
 //! A salvage writes the undamaged parts of a file to a new file. A truncated file has no chunk index, so the positions
-//! of the chunks in the array are unknown. If you call `assume_order`, the salvage assumes that the chunks are in the
-//! file in the order of the array.
+//! of the chunks in the array are unknown. If you call `assume_order`, the salvage assumes that the chunks have the
+//! same order in the file as in the array.
 //!
 //! ```
 //! use b2nd_frame::{ErrorKind, Salvage};
@@ -526,8 +531,8 @@
 //!
 //! # The array in a file
 //!
-//! `Frame::open` reads 512 bytes, and then the rest of the header if the header is longer. A large file takes no longer
-//! than a small one. The path may also be the directory of a sparse frame.
+//! `Frame::open` reads 512 bytes, and then the rest of the header if the header is longer. So a large file opens as
+//! fast as a small one. The path may also be the directory of a sparse frame.
 //!
 //! ```
 //! use b2nd_frame::Frame;
@@ -555,15 +560,15 @@
 //!
 //! Caterva and python-blosc2 2.1 to 3.10 sometimes left old bytes after the entries of the metalayer. `decode` ignores
 //! these old bytes. To read the [`bytes`](crate::Metalayer::bytes) yourself, use
-//! [`take_from_slice`](b2nd_serde::take_from_slice()), which returns the old bytes;
-//! [`from_slice`](b2nd_serde::from_slice()) rejects them.
+//! [`take_from_slice`](b2nd_serde::take_from_slice()), which also returns the old bytes.
+//! [`from_slice`](b2nd_serde::from_slice()) rejects a metalayer with old bytes.
 //!
 //! The attributes of an array are vlmetalayers: see [`Trailer::vlmetalayer`](crate::Trailer::vlmetalayer).
 //!
 //! # A member of a zip or `.b2z`
 //!
-//! The members of a `.b2z` file are not compressed again, so a frame can be opened inside the zip. A
-//! [`Store`](crate::Store) lists the keys of the arrays in a `.b2z` file.
+//! A `.b2z` file is a zip file whose members are stored without further compression, so a frame can be opened inside
+//! the zip. A [`Store`](crate::Store) lists the keys of the arrays in a `.b2z` file.
 //!
 //! ```
 //! use std::fs::File;
@@ -654,8 +659,8 @@
 //! # Ok::<(), b2nd_frame::Error>(())
 //! ```
 //!
-//! If a writer may be at work at this moment, use [`Frame::open_stable`](crate::Frame::open_stable): it waits until the
-//! header and the array's metalayer agree.
+//! If another program may be writing the file at this moment, use [`Frame::open_stable`](crate::Frame::open_stable). It
+//! waits until the header and the array's metalayer agree.
 //!
 //! # Your own struct
 //!
@@ -711,8 +716,8 @@
 //!
 //! # Without copying
 //!
-//! A field `dtype: &str` borrows the dtype from the bytes of the metalayer, as in any serde format. If the number of
-//! dimensions is fixed, use arrays such as `[u64; 1]`, which need no allocation.
+//! A field `dtype: &str` borrows the dtype from the bytes of the metalayer. If the number of dimensions is fixed, use
+//! arrays such as `[u64; 1]`, which need no allocation.
 //!
 //! ```
 //! use serde::Deserialize;

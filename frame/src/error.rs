@@ -14,9 +14,9 @@ use crate::finding::{Escaped, Finding};
 
 /// The error of reading, changing or making a frame: a [kind](Self::kind) and a message.
 ///
-/// It has the size of a pointer. The kinds [`Decode`](ErrorKind::Decode) and [`Encode`](ErrorKind::Encode) have a
-/// [`source`](error::Error::source), which the message does not repeat. The message of [`Io`](ErrorKind::Io) includes
-/// the message of the [`io_error`](Self::io_error).
+/// An `Error` has the size of a pointer. Errors of the kinds [`Decode`](ErrorKind::Decode) and
+/// [`Encode`](ErrorKind::Encode) have a [`source`](error::Error::source), whose message is not a part of the error's
+/// message. The message of [`Io`](ErrorKind::Io) includes the message of the [`io_error`](Self::io_error).
 ///
 /// ```
 /// use b2nd_frame::{FindingCode, ErrorKind, Finding, Frame};
@@ -33,7 +33,7 @@ use crate::finding::{Escaped, Finding};
 /// ```
 pub struct Error(Box<Inner>);
 
-/// The kind of an [`Error`], for a program to act on.
+/// The kind of an [`Error`], by which a program can decide what to do.
 ///
 /// ```
 /// use b2nd_frame::{ErrorKind, Frame};
@@ -54,8 +54,8 @@ pub struct Error(Box<Inner>);
 pub enum ErrorKind {
     /// A file cannot be read or written. [`Error::io_error`] gives the reason.
     Io,
-    /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt, or
-    /// [`Error::ranges`] the byte ranges of a [`KnownRanges`](crate::KnownRanges).
+    /// More bytes are needed. [`Error::needed`] gives the smallest number of bytes for the next attempt. For a
+    /// [`KnownRanges`](crate::KnownRanges), [`Error::ranges`] gives the missing byte ranges instead.
     Incomplete,
     /// The bytes are not a frame, or violate a rule that readers must enforce. [`Error::finding`] has the details.
     Malformed,
@@ -63,11 +63,11 @@ pub enum ErrorKind {
     Decode,
     /// A value cannot be written as a metalayer. The source gives the reason.
     Encode,
-    /// Another process holds the lock of the frame. The same call may succeed later.
+    /// Another process, or another part of this process, holds the lock of the frame. The same call may succeed later.
     Locked,
-    /// Another program changed the frame while it was read, or after it was opened. Open it again; for an array,
-    /// call `Array::refresh`. If [`Error::finding`] is `Some`, it describes the fault that the last read found. If
-    /// every attempt gives the same finding, a writer was interrupted.
+    /// Another program changed the frame while it was read, or after it was opened. Open the frame again; for an array,
+    /// call `Array::refresh`. [`Error::finding`] can describe the fault that the last read found. If you repeat the
+    /// call, and each time get the same finding, a writer was interrupted.
     Changing,
     /// An argument does not fit the frame or the format, such as a slice outside the shape. The call can succeed with
     /// another argument. The call has changed no file.
@@ -82,8 +82,8 @@ pub enum ErrorKind {
     /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give the salvage the missing
     /// entries, such as the [shape](crate::Salvage::shape).
     ArrayUnknown,
-    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks. If you allow it, it can [assume their
-    /// order](crate::Salvage::assume_order).
+    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks. You can allow the salvage to [assume
+    /// their order](crate::Salvage::assume_order).
     OrderUnknown,
     /// The path of the new file already exists.
     Exists,
@@ -139,8 +139,8 @@ impl Error {
 
     /// The error for a failed read. [`at`](Self::at) can add the path of the file.
     pub(crate) fn reading(reason: io::Error) -> Self {
-        // A source can read from another source and return its error, like the source of a frame in the data of a
-        // store.
+        // A source can read from another source. For example, a frame in the data of a store is read from the chunks of
+        // the store. An error of the inner source is returned as it is if its kind tells the caller what to do.
         match reason.downcast::<Self>() {
             Ok(error)
                 if matches!(
@@ -169,8 +169,8 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
-    /// The error of two reads. If both lack byte ranges, it lists the ranges of both, so that they can be fetched at
-    /// the same time.
+    /// Joins the errors of two reads. If both reads lack byte ranges, the result lists the ranges of both reads, so
+    /// that all of them can be fetched at the same time.
     pub(crate) fn and(mut self, mut other: Self) -> Self {
         match (&mut self.0.detail, &mut other.0.detail) {
             (Detail::Ranges(ranges), Detail::Ranges(others)) => ranges.append(others),
@@ -209,7 +209,7 @@ impl Error {
         Self::new(ErrorKind::Changing, finding.map_or_else(text, Detail::Finding))
     }
 
-    /// The error of the kind `Changing` that replaces this error if a writer has changed the frame.
+    /// Converts the error to one of the kind `Changing`, because a writer has changed the frame. The finding is kept.
     pub(crate) fn into_changing(self) -> Self {
         match self.0.detail {
             Detail::Finding(finding) => Self::changing(Some(finding)),
@@ -391,8 +391,8 @@ impl fmt::Display for Error {
     }
 }
 
-/// The message with those of its sources, as a `main` that returns the error and `unwrap` show it; with `{:#?}`, the
-/// fields.
+/// Prints the message and the messages of all sources, for `unwrap` and for a `main` that returns the error. `{:#?}`
+/// prints the fields.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
@@ -418,8 +418,8 @@ impl error::Error for Error {
     }
 }
 
-/// Wraps the error, so that the message stays whole and `downcast` gives the error back. The kind is that of the
-/// [`io_error`](Error::io_error) if there is one.
+/// Wraps the error in an `io::Error` with the same message; `downcast` returns the wrapped error. The kind is the kind
+/// of the [`io_error`](Error::io_error) if there is one, or else the closest [`io::ErrorKind`].
 ///
 /// ```
 /// use std::io;

@@ -1,6 +1,7 @@
 //! Versions of files, to find out whether a file was changed or replaced.
 //!
-//! This table lists the comparisons that tell whether a frame has changed. A difference is the error `Changing`.
+//! This table lists the comparisons that show whether a frame has changed. If they find a difference, the read or the
+//! change fails with the error `Changing`.
 //!
 //! | function | compares | when |
 //! |---|---|---|
@@ -8,16 +9,16 @@
 //! | `Frame::check_version` | the header, and the version of the open source or, for a sparse frame, of the file at the path | at the end of a check |
 //! | `trailer_or_changing` | the version of the open source | after the trailer was read |
 //! | `Frame::or_changing` | header, index, trailer and version at the path, the last chunk file, the lock of C-Blosc2 | after an error that a writer can cause |
-//! | `Frame::file_bytes` | the version of a chunk file before and after; `can_precede`; the version of the file at the path if the chunk file is missing | each read of a chunk file |
-//! | `StoredChunk::check_version` | the version of a chunk file when the chunk was first read | each later read of the chunk in a slice |
-//! | `FrameState::reopen` | header, index, trailer, and the version of the file at the path | before a commit, and before it is valid |
+//! | `Frame::file_bytes` | the version of a chunk file before and after the read; the identity of the file at the path (`can_precede`), or its version if the chunk file is missing | each read of a chunk file |
+//! | `StoredChunk::check_version` | the version of a chunk file: now, and when the chunk was first read | each later read of the chunk in a slice |
+//! | `FrameState::reopen` | header, index, trailer, and the version of the file at the path | before a commit is written, and again before it becomes valid |
 //! | `FrameState::has_version_of` | the header, and the version of the file at the path | before an `ArrayUpdate` reads an old chunk |
 //! | `Frame::check_same` | the header at the path | before an edit, a rewrite or a commit |
-//! | `Job::check_again` | the state of the old frame | at the end of a rewrite |
-//! | `DamagedFile::unless_changed` | the first bytes, the length of the open source, and the version of the file at the path | when a salvage has found the chunks, and when it has read them |
+//! | `Job::check_again` | the `FrameState` of the old frame | at the end of a rewrite |
+//! | `DamagedFile::unless_changed` | the first bytes, the length of the open source, and the version of the file at the path | when a salvage has found the chunks, and again when it has read them |
 //!
-//! Two functions read again until nothing changes: `open_stable` compares headers, and `repeated_check::repeat` the findings of
-//! two checks and the versions of all files between them.
+//! Two functions repeat their reads until nothing changes any more. `open_stable` compares the headers of two reads.
+//! `repeated_check::repeat` compares the findings of two checks, and the versions of all files of the frame.
 
 use core::num::NonZeroU64;
 use std::collections::hash_map::DefaultHasher;
@@ -28,15 +29,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// If a file was modified longer than this before a frame was opened, it is not from a later commit. File times are
-/// less exact than the system clock; FAT rounds them to two seconds.
+/// The largest error of a file's modification time. The FAT file system rounds such times to two seconds. A chunk file
+/// that was modified more than this time before the frame was opened is not from a later commit.
 const CLOCK: Duration = Duration::from_secs(2);
 
-/// The version of a file or of another source. While it stays equal, the bytes are taken to be unchanged.
+/// The version of a file or of another source. If two versions of a source are equal, its bytes count as unchanged.
 ///
-/// The version of a file consists of its length, its modification time, and its identity. So a path has another version
-/// if another file has taken it. On Windows, files have no identity here: a file of equal length and time has an equal
-/// version.
+/// The version of a file consists of its length, its modification time, and its identity. So the version also changes
+/// if another file replaces the file at a path. On Windows, a version contains no identity, so another file with the
+/// same length and time has the same version.
 ///
 /// ```
 /// use std::fs::{self, File};
@@ -84,14 +85,15 @@ impl From<&[u8]> for FileVersion {
 }
 
 /// Whether two versions of a source differ. An unknown version counts as unchanged, because a source on a server may
-/// know it only after the first read.
+/// know its version only after the first read.
 pub(crate) fn has_changed<V: PartialEq>(before: Option<V>, now: Option<V>) -> bool {
     before.zip(now).is_some_and(|(before, now)| before != now)
 }
 
 impl FileVersion {
-    /// Whether `chunk_file` can belong to a later commit than this index. It can if another index is now at the path,
-    /// and the chunk file was not modified long before `opened`.
+    /// Whether `chunk_file` can belong to a later commit than the index file with this version. This is possible if
+    /// another file is now at the path `index`, and the chunk file was modified after `opened`, or at most [`CLOCK`]
+    /// before `opened`.
     pub(crate) fn can_precede(&self, opened: SystemTime, chunk_file: &Metadata, index: &Path) -> bool {
         let is_recent = |modified: SystemTime| modified.checked_add(CLOCK).is_none_or(|time| time >= opened);
         let Kind::File(FileStamp { identity, .. }) = self.0 else { return false };
@@ -103,7 +105,7 @@ impl FileVersion {
 /// The version of an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileStamp {
-    /// `None` if the system has no such time.
+    /// `None` if the system does not record modification times.
     modified: Option<SystemTime>,
     len: u64,
     identity: FileIdentity,
@@ -146,7 +148,7 @@ impl FileIdentity {
     }
 }
 
-/// Whether a path leads to this open file. Where files have no identity, the answer is yes.
+/// Whether a path leads to this open file. Outside Unix, the result is always `true`.
 pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
     Ok(FileIdentity::of(&file.metadata()?) == FileIdentity::of(&path.metadata()?))
 }

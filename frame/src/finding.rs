@@ -146,8 +146,8 @@ impl Finding {
         Self { text, ..self }
     }
 
-    /// Changes the text of an error that the check of a new frame found, so that the text names the new frame. The
-    /// offset is removed: it is an offset in the new frame, but after an error the caller gets no new frame.
+    /// Changes the text of a finding so that it says that the new frame would have this error. The offset is removed,
+    /// because it is an offset in the new frame, which the caller does not get after an error.
     pub(crate) fn in_new_frame(self) -> Self {
         let text = format!("the new frame would have this error: {}", self.text);
         Self { offset: None, text, ..self }
@@ -171,9 +171,9 @@ impl Finding {
         self.place
     }
 
-    /// The number of the chunk, counted in the order of the data; the chunks in the file can have another order. If the
-    /// finding is about several chunks, this is the number of the first of them. `None` if the finding is not about
-    /// particular chunks.
+    /// The number of the chunk in the order of the data. The chunks can have another order in the file. If the finding
+    /// is about several chunks, this is the number of the first of them. `None` if the finding is not about particular
+    /// chunks.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth, Frame};

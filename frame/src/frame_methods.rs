@@ -1,5 +1,5 @@
-//! The public methods of [`Frame`]. Methods about the header in memory are complete here, and the code in the folders
-//! uses them too. The other methods call `read/`, `check/`, `dump/` or `edit/`.
+//! The public methods of [`Frame`]. Methods that need only the header, which is in memory, are implemented here. The
+//! other methods call the code in the folders `read/`, `check/`, `dump/` and `edit/`.
 
 use core::ops::ControlFlow;
 use std::path::Path;
@@ -32,19 +32,19 @@ use crate::trailer::frame_trailer::Trailer;
 impl Frame {
     /// Reads the header of a frame in a file, or in the directory of a sparse frame.
     ///
-    /// It reads 512 bytes, and if the header is longer, the rest of the header. If another process is writing the file,
-    /// the header may be half-written; [`open_stable`](Self::open_stable) waits until it is complete.
+    /// This call reads 512 bytes, and then the rest of the header if the header is longer. If another process is
+    /// writing the file, the header may be half-written; [`open_stable`](Self::open_stable) waits until it is complete.
     ///
     /// To read the frames in a zip file, use [`zip_members`](crate::zip_members). To open a store, use
     /// [`Store::open`](crate::Store::open).
     ///
     /// # Errors
     ///
-    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. A pipe or a device gives this error, and never makes
-    ///   the call wait.
+    /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read. For a pipe or a device, the call returns this error
+    ///   at once, and does not wait for bytes.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the file is not a frame, or if the file is shorter than the
-    ///   frame. In the second case, the header is read again before the error is returned, because a writer may have
-    ///   been at work.
+    ///   frame. In the second case, this call reads the header again before it returns the error, because another
+    ///   program may have been writing the file.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file becomes shorter while it is read.
     ///
     /// ```
@@ -68,10 +68,10 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Changing`](crate::ErrorKind::Changing) if this takes longer than `patience`: another process is still writing the
-    /// frame, or was interrupted while it wrote. [`check`](crate::check()) distinguishes the two cases.
-    /// [`Locked`](crate::ErrorKind::Locked) if another process holds the lock for longer than `patience`. Also the errors of
-    /// [`open`](Self::open).
+    /// [`Changing`](crate::ErrorKind::Changing) if the header is not stable after `patience`: another process is still
+    /// writing the frame, or was interrupted while it wrote. [`check`](crate::check()) distinguishes the two cases.
+    /// [`Locked`](crate::ErrorKind::Locked) if another process holds the lock for longer than `patience`. Also the
+    /// errors of [`open`](Self::open).
     ///
     /// ```
     /// use std::time::Duration;
@@ -87,7 +87,7 @@ impl Frame {
 }
 
 impl Frame<()> {
-    /// Reads the header from the first bytes of a frame. The bytes may go on after the header.
+    /// Reads the header from the first bytes of a frame. More bytes may follow the header.
     ///
     /// # Errors
     ///
@@ -298,10 +298,10 @@ impl<R> Frame<R> {
         self.reader
     }
 
-    /// Replaces the reader, for code that needs one type for frames with different readers.
+    /// Replaces the reader, so that frames with different readers can have the same type.
     ///
-    /// The new reader must have the same bytes, and the same [version](ReadAt::version) or none. The frame keeps its
-    /// [`path`](Self::path).
+    /// The new reader must have the same bytes as the old one, and the same [version](ReadAt::version) or none. The
+    /// frame keeps its [`path`](Self::path).
     ///
     /// ```
     /// use b2nd_frame::{Frame, ReadAt};
@@ -350,8 +350,8 @@ impl<R: ReadAt> Frame<R> {
     /// # Errors
     ///
     /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if no valid
-    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the source has another
-    /// [`version`](ReadAt::version) than when the frame was opened: the file was written since then.
+    /// trailer is at the end of the frame. [`Changing`](crate::ErrorKind::Changing) if the file was written since the
+    /// frame was opened, so that the source now has another [`version`](ReadAt::version).
     ///
     /// ```
     /// use b2nd_frame::Frame;
@@ -408,11 +408,11 @@ impl<R: ReadAt> Frame<R> {
         chunks::count(self)
     }
 
-    /// Counts the bytes between the header and the chunk index that belong to no chunk: holes that replaced and deleted
-    /// chunks left. [`Rewrite`](crate::Rewrite) leaves them out.
+    /// Counts the bytes between the header and the chunk index that belong to no chunk. They are holes that replaced
+    /// and deleted chunks left. A [`Rewrite`](crate::Rewrite) does not copy them.
     ///
-    /// To know where chunks end, this reads the header of each stored chunk. For a sparse frame the result is 0, because its
-    /// chunks are not in the frame.
+    /// This call reads the header of each stored chunk, to know where the chunk ends. For a sparse frame, the result is
+    /// 0, because its chunks are in files of their own.
     ///
     /// # Errors
     ///
@@ -431,22 +431,23 @@ impl<R: ReadAt> Frame<R> {
     /// Passes the annotated bytes of the chunk headers and of the chunk index to a function, row by row, until the
     /// function returns `Break`.
     ///
-    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data. In
-    /// a chunk file, offsets count from the start of that file. Then come the header of the chunk index, and its
-    /// entries. If the index is compressed, an entry has no bytes of its own, so its row shows no bytes. A row has a
-    /// [`fault`](Row::fault), for example, if the bytes at the place of a chunk cannot be parsed as a chunk header, if
-    /// a chunk file is missing, or if the offset of a block is outside its chunk. The dump continues after a fault,
-    /// with the next row or the next chunk. A frame without chunks has no rows.
+    /// The chunks come first, each with its header, the offsets of its first 256 blocks, and the length of its data.
+    /// For a chunk in a chunk file, the offsets of the rows count from the start of that file. Then come the header of
+    /// the chunk index, and its entries. If the index is compressed, no bytes of the file belong to a single entry, so
+    /// the rows of entries show no bytes. A row has a [`fault`](Row::fault), for example, if the bytes at the place of
+    /// a chunk cannot be parsed as a chunk header, if a chunk file is missing, or if the offset of a block is outside
+    /// its chunk. The dump continues after a fault, with the next row or the next chunk. A frame without chunks has no
+    /// rows.
     ///
     /// A chunk has fewer than 300 rows. But in a small damaged or hostile file, the index can have 268 million entries
-    /// that all point to the same chunk. The rows come one by one, so memory does not grow with their number; return
-    /// `Break` to stop.
+    /// that all point to the same chunk. The rows come one by one, so memory does not grow with their number. Return
+    /// `Break` to stop the dump.
     ///
     /// # Errors
     ///
-    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or its
-    /// path is not known. After an error about a chunk, the rows of the index are still passed to `receive`, and then
-    /// the error is returned.
+    /// The errors of [`chunks`](Self::chunks) and its iterator, and an error if a chunk file cannot be read, or if the
+    /// frame is sparse and was not opened by its path. After an error about a chunk, the rows of the index are still
+    /// passed to `receive`, and then the error is returned.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -499,7 +500,9 @@ impl<R: ReadAt> Frame<R> {
     ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read.
+    /// [`Io`](crate::ErrorKind::Io) if the file cannot be read. [`Malformed`](crate::ErrorKind::Malformed) if the file
+    /// is now shorter than the frame. [`Changing`](crate::ErrorKind::Changing) if another program may be changing the
+    /// frame.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -11,13 +11,13 @@ use crate::spans::gaps;
 
 /// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
 ///
-/// It has the byte ranges that the program has [inserted](Self::insert). A call that needs other bytes returns an error
-/// of the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists the missing ranges ([`Error::ranges`]). The
-/// program fetches these ranges, inserts them, and makes the same call again. Frames, their trailers and chunks, arrays
-/// and slices, zip files and stores can be read in this way. A [`Store`](crate::Store) keeps its source, so give it an
-/// [`Arc`](std::sync::Arc) of the ranges.
+/// It holds the byte ranges that the program has [inserted](Self::insert). A call that needs other bytes returns an
+/// error of the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists the missing ranges ([`Error::ranges`]).
+/// The program fetches these ranges, inserts them, and makes the same call again. Frames, their trailers and chunks,
+/// arrays and slices, zip files and stores can be read in this way. A [`Store`](crate::Store) owns its source, so give
+/// it an [`Arc`](std::sync::Arc) of the `KnownRanges`. You can then still insert ranges.
 ///
-/// Each call starts from the beginning, so for slices of more than 64 MiB, a `SlicePlan` is faster.
+/// Each repeated call starts again from the beginning, so for slices of more than 64 MiB, a `SlicePlan` is faster.
 ///
 /// ```
 /// # #[cfg(feature = "decompress")] {
@@ -95,7 +95,7 @@ impl KnownRanges {
         }
     }
 
-    /// Forgets all bytes, for example after a slice was read. An `Array` has a cache of its own for later slices.
+    /// Forgets all bytes, for example after a slice was read. An `Array` still has its own cache for later slices.
     ///
     /// ```
     /// use b2nd_frame::{KnownRanges, ReadAt};
@@ -151,7 +151,7 @@ impl ReadAt for KnownRanges {
         BYTES_PER_ROUND_TRIP
     }
 
-    /// The error has the parts of the ranges that are not known.
+    /// Returns an error that lists the unknown parts of the ranges, if there are any.
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         let known = self.known();
         let clamped = ranges.iter().map(|range| range.start.min(self.size)..range.end.min(self.size));

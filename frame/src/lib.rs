@@ -103,7 +103,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | | everything except the rows below |
+//! | none | everything that the other rows do not list |
 //! | `decompress` | compressed chunk indexes and vlmetalayers; `Array`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
 //! | `compress` | `ArrayWriter`; it includes `decompress` |
 //! | `ndarray` | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
@@ -192,7 +192,8 @@ pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity}
 pub use dump::dump_header;
 #[cfg(feature = "compress")]
 pub use edit::array_update::ArrayUpdate;
-/// For the command `b2nd`. These names can change in any release, as can the methods that the documentation hides.
+/// Only for the command `b2nd`. Any release can change these names, and also the methods that are hidden in the
+/// documentation.
 #[doc(hidden)]
 #[cfg(feature = "compress")]
 pub use edit::array_update::check_appended_shape;

@@ -8,19 +8,19 @@ use std::thread;
 /// The maximum number of threads. More threads do not make the work faster, but they take more memory.
 pub(crate) const MAX_THREADS: usize = 256;
 
-/// The maximum number of tasks per thread whose results have not been taken. While one task of a thread runs, a second
-/// task waits, so a thread that has finished a task finds the next task.
+/// The maximum number of tasks per thread whose results have not been taken. While a thread runs one task, a second
+/// task waits, so the thread can start it as soon as the first is finished.
 const TASKS_PER_THREAD: usize = 2;
 
 /// A queue of tasks `T`, whose results come in the order of the tasks.
 ///
 /// - Only the calling thread adds tasks and takes results, so the source of the tasks and the destination of the
 ///   results need not be `Send`. When the calling thread would have to wait for a result, it runs a task instead.
-/// - Each task but the first starts a thread, until all threads have started. So a single task needs no thread. If the
-///   system refuses to start a thread, the other threads do the work.
+/// - Each task except the first starts another thread, until all threads have started. So a single task runs in the
+///   calling thread. If the system refuses to start a thread, the other threads do the work.
 /// - The tasks and results in the queue are at most [`TASKS_PER_THREAD`] per thread.
-/// - The calling thread gets the first error in the order of the tasks, as with one thread. All later tasks are then
-///   given up.
+/// - If several tasks fail, the calling thread gets the error of the earliest of them, as if it had run all tasks
+///   itself. Later tasks are then dropped, or their results are ignored.
 /// - If a task panics, the calling thread panics too.
 pub(crate) struct Queue<'q, T, D, E> {
     /// Runs a task in the calling thread.
@@ -53,8 +53,8 @@ struct State<T, D, E> {
     is_over: bool,
 }
 
-/// Calls `manage` with a queue. Its tasks are run by `own` in the calling thread, and by each of `others` in another
-/// thread.
+/// Calls `manage` with a queue. The calling thread runs tasks of the queue with `own`, and up to `others.len()` other
+/// threads run tasks with one of `others` each.
 pub(crate) fn in_order<T: Send, D: Send, E: Send, W: FnMut(T) -> Result<D, E> + Send, R>(
     mut own: W,
     mut others: impl ExactSizeIterator<Item = W>,
@@ -156,7 +156,7 @@ impl<T, D, E> Shared<T, D, E> {
     /// Runs tasks until the queue is over.
     fn work(&self, mut run: impl FnMut(T) -> Result<D, E>) {
         while let Some((number, task)) = self.task() {
-            // Nothing that a task has changed before it panicked is used again: the calling thread panics too.
+            // After a panic, nobody uses the values that the task has changed, because the calling thread panics too.
             let result = catch_unwind(AssertUnwindSafe(|| run(task)));
             self.lock().results.insert(number, result);
             self.has_result.notify_one();
@@ -233,8 +233,8 @@ mod tests {
     fn after_an_error_nothing_is_left() {
         let worker = || |task: usize| if task == 0 { Err("task 0") } else { Ok(task) };
         in_order(worker(), (1..3).map(|_| worker()), |queue| {
-            // The queue holds six tasks, so none of these calls waits for task 0, but one of the calls can find its
-            // result.
+            // The queue holds six tasks, so none of these calls waits for the result of task 0, but one of the calls
+            // can return this result.
             let errors = (0..5).filter_map(|task| queue.push(task).err()).count();
             let rest: Vec<_> = core::iter::from_fn(|| queue.next().transpose()).collect();
             assert_eq!(errors + rest.iter().filter(|result| result.is_err()).count(), 1);

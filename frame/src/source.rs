@@ -12,7 +12,7 @@ use crate::file_version::FileVersion;
 /// Files, `&[u8]`, `Vec<u8>`, `Arc<[u8]>` and references to them are sources. Put other bytes, such as a memory map,
 /// into a [`Cursor`]; its position is ignored. For a reader with a position, use [`Seekable`].
 ///
-/// A method takes `&self`, so threads can share a source.
+/// The methods take `&self`, so threads can share a source.
 ///
 /// ```
 /// use b2nd_frame::{Frame, ReadAt};
@@ -28,8 +28,8 @@ use crate::file_version::FileVersion;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ReadAt {
-    /// Reads bytes from an offset on, and returns their number. The number can be smaller than the buffer; 0 means that
-    /// the source ends at the offset or before.
+    /// Reads bytes from an offset on, and returns their number. The number can be smaller than the length of the
+    /// buffer. If it is 0, the source ends at the offset or before it.
     ///
     /// # Errors
     ///
@@ -52,17 +52,17 @@ pub trait ReadAt {
         None
     }
 
-    /// The number of bytes that this source could transfer in the time from a request to its first byte; 0 if there is
-    /// no such delay, as for files. The default is 0. To save a round trip, a slice reads at most about this number of
-    /// needless bytes, and never more than 64 MiB.
+    /// The number of bytes that this source could transfer in the time between a request and the first byte of the
+    /// answer; 0 if there is no such delay, as for files. The default is 0. If this saves a round trip, a slice reads
+    /// up to about this number of bytes that it does not need, but never more than 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {
         0
     }
 
-    /// Announces byte ranges. The next calls of [`read_at`](Self::read_at) read all or some of them. A source with a
-    /// delay can request them in parallel, and keep their bytes until the next announcement. The ranges are sorted and
+    /// Announces the byte ranges that the next calls of [`read_at`](Self::read_at) may read. A source with a delay can
+    /// request these ranges in parallel, and keep their bytes until the next announcement. The ranges are sorted and
     /// share no bytes. By default, this does nothing.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl ReadAt for File {
         return std::os::unix::fs::FileExt::read_at(self, buffer, offset);
         #[cfg(windows)]
         return std::os::windows::fs::FileExt::seek_read(self, buffer, offset);
-        // WebAssembly: without threads, nobody else moves the position between the two calls.
+        // This code is for WebAssembly. There are no threads, so nothing else moves the position between the two calls.
         #[cfg(not(any(unix, windows)))]
         {
             let mut file = self;
@@ -129,7 +129,7 @@ impl ReadAt for Vec<u8> {
     }
 }
 
-/// The whole content, whatever the position of the cursor.
+/// The source is the whole content. The position of the cursor is ignored.
 impl<T: AsRef<[u8]>> ReadAt for Cursor<T> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.get_ref().as_ref().read_at(buffer, offset)
@@ -233,8 +233,8 @@ pub(crate) fn read_up_to(
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
-    // The length can come from a damaged file, so the memory must not exceed what the source has. Asking for the size
-    // costs a system call, which a short read does without.
+    // The length can come from a damaged file, so do not allocate more memory than the source has bytes. The size of
+    // the source costs a system call, so a short read does not ask for it.
     if length > SHORT {
         let rest = source.size()?.saturating_sub(offset);
         length = length.min(rest.saturating_add(start as u64));
@@ -248,7 +248,8 @@ pub(crate) fn read_up_to(
     Ok(())
 }
 
-/// Fills the buffer with the bytes from `offset` on. Returns their number, which is smaller if the source ends.
+/// Fills the buffer with the bytes from `offset` on. Returns the number of bytes, which is smaller than the length of
+/// the buffer if the source ends first.
 pub(crate) fn fill(source: &(impl ReadAt + ?Sized), offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

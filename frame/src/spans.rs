@@ -29,8 +29,8 @@ pub(crate) fn gaps<T: Copy + Ord>(
     })
 }
 
-/// Returns two names for each range that overlaps an earlier one: the name of the earlier range that ends last, then
-/// the range's own name. The ranges must be sorted by their starts.
+/// Finds the ranges that overlap an earlier range. For each of them, returns two names: the name of the earlier range
+/// that ends last, and the name of the range itself. The ranges must be sorted by their starts.
 pub(crate) fn overlaps<T: Copy + Ord, N: Copy>(
     ranges: impl IntoIterator<Item = (Range<T>, N)>,
 ) -> impl Iterator<Item = (N, N)> {
@@ -65,7 +65,8 @@ pub(crate) fn first_repeated<T: Copy + Eq>(sorted: &[T]) -> Option<T> {
     })
 }
 
-/// The smallest number that is greater than `start`, where the next range begins. The numbers must be sorted.
+/// The smallest number that is greater than `start`. The numbers are the starts of ranges, so the result is the start
+/// of the next range. The numbers must be sorted.
 pub(crate) fn next_start<T: Copy + Ord>(sorted: &[T], start: T) -> Option<T> {
     sorted.get(sorted.partition_point(|&other| other <= start)).copied()
 }

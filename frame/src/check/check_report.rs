@@ -61,7 +61,7 @@ pub struct Skipped {
     pub part: SkippedPart,
     /// The number of chunks or vlmetalayers, if it is known.
     pub count: Option<u64>,
-    /// The reason. If chunks or values were skipped for different reasons, this is the first of them.
+    /// The reason. If chunks or values were skipped for different reasons, this is the first reason.
     pub why: String,
 }
 

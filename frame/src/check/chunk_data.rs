@@ -12,17 +12,17 @@ use crate::chunk::expansion::NotDecompressed;
 use crate::chunk::expansion::{buffer, max_data};
 use crate::spans::{gaps, overlaps};
 
-/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid. `after`
-/// has the bytes after the chunk, if there are any, and `at` is the offset of the chunk in its file. If the data can be
-/// decompressed, but zeros are in the place of compressed bytes, returns a text that completes the sentence "the
-/// chunk …".
+/// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid.
+/// `after` has the bytes after the chunk, if there are any, and `at` is the offset of the chunk in its file. If the
+/// data can be decompressed, but a page of zeros probably replaces compressed bytes, returns a text that completes the
+/// sentence "the chunk …".
 pub(crate) fn check(
     header: &CheckedHeader,
     chunk: &[u8],
     after: &[u8],
     at: u64,
 ) -> Result<Option<String>, NotDecompressed> {
-    // Without the feature `decompress`, `check_support` accepts no header that could be passed here.
+    // Without the feature `decompress`, this function is never called, because `check_support` returns no header.
     #[cfg(feature = "decompress")]
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
     // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
@@ -102,7 +102,8 @@ fn check_layout(
         )));
     }
     // If the block size is not a multiple of the type size, C-Blosc2 can write more blocks than the header says, and
-    // their bytes are then a gap. A block of zeros has 4 zeros, so a thousand of them are as many zeros as a page.
+    // the bytes of the additional blocks look like a gap. A block of zeros is stored as 4 zeros, so a thousand such
+    // blocks look like a lost page.
     if !header.blocksize().is_multiple_of(header.typesize().into()) {
         return Ok(());
     }
@@ -110,8 +111,8 @@ fn check_layout(
     check_gaps(chunk, gaps, may_be_cut, at)
 }
 
-/// Refuses bytes that belong to no block, if a page of zeros is there. A length of 0 stands for a stream of zeros. So
-/// if the page contained the length of a stream, the bytes of this stream now belong to no block.
+/// Refuses a gap between blocks if a page of zeros overlaps the gap. If a lost page contained the length of a stream,
+/// this length now reads as 0, which stands for a stream of zeros. Then the bytes of the stream belong to no block.
 // A hostile chunk can have a gap after each block, so the zeros around a gap are not searched again for the next gap.
 fn check_gaps(
     chunk: &[u8],
@@ -142,28 +143,31 @@ fn check_gaps(
     Ok(())
 }
 
-/// The next zeros in a row that are at least a page. After the last ones, the result begins at the end of the chunk.
+/// The next run of at least [`PAGE_LEN`] zeros, searched from the offset `from` on. If there is none, the result begins
+/// at the end of the chunk.
 fn next_page(chunk: &[u8], from: usize) -> Range<usize> {
     let run = zero_run(chunk.get(from..).unwrap_or_default(), PAGE_LEN);
     run.map_or(chunk.len()..usize::MAX, |run| from + run.start..from + run.end)
 }
 
 /// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
-/// `after` has the bytes after the chunk, if there are any. The next chunk, the chunk index or the trailer would begin
-/// there, and none of them begins with zeros.
+/// `after` has the bytes after the chunk, if there are any. In an undamaged file, `after` is the start of the next
+/// chunk, of the chunk index or of the trailer, and none of these begins with zeros.
 pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     !tail.is_empty() && !after.is_empty() && are_zeros(tail) && are_zeros(after)
 }
 
 /// Whether a page of zeros begins within a compressed chunk, and covers its end. `at` is the offset of the chunk in its
-/// file. If nothing follows in the file, the rest of the page can be lost.
-// A check does not use this function: the last bytes can be stored without compression, so they can be zeros.
+/// file. Use it for a chunk at the end of a file, where no later bytes can show whether the page was lost.
+// Only a salvage uses this function. A check does not, because uncompressed bytes at the end of a chunk can rightly be
+// zeros.
 pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     let page = chunk.len() - tail.len();
-    // Whole streams of zeros are stored as zeros too. Only a stream that begins before the page can be cut by it: if the
-    // page contained the length of a stream, the bytes of this stream would now be a gap.
+    // A stream of zeros is itself stored as zeros, so zeros at the end of the chunk alone prove nothing. The page can
+    // only cut off a stream that begins before it. If the page contained the length of a stream, the bytes of this
+    // stream would now be a gap, which `check_layout` finds.
     let is_cut = |block: BlockSpan| {
         let mut streams = header.streams(chunk.get(block.start..block.end).unwrap_or_default(), block.length);
         streams.any(|(_, stream)| {
@@ -176,8 +180,8 @@ pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) 
     are_zeros(tail) && each_block(header, chunk).any(is_cut)
 }
 
-/// Whether bytes at the end of a chunk are zeros. Shorter ends are not searched, because a stream can end with some
-/// zeros.
+/// Whether `end`, the last bytes of a chunk, is a run of at least 32 zeros. A shorter run proves nothing, because a
+/// stream can end with some zeros.
 fn is_lost_end(end: &[u8]) -> bool {
     end.len() >= ChunkHeader::MAX_LEN && are_zeros(end)
 }
@@ -226,9 +230,9 @@ fn whole(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
 #[cfg(feature = "decompress")]
 fn blocks(header: &CheckedHeader, chunk: &[u8]) -> Result<(), NotDecompressed> {
     let (mut decompressor, mut data) = (Decompressor::new(), Vec::new());
-    // The number of stored bytes that no block has used yet. If this number is too small for the next block, blocks
-    // share bytes, and the loop ends. Without this limit, a million entries of the table could make us decompress the
-    // same block a million times.
+    // The number of stored bytes that no block has used yet. If a block has more bytes than this, some blocks share
+    // bytes, and the loop ends. Without this limit, a million entries of the table could make us decompress the same
+    // block a million times.
     let mut room = chunk.len();
     for BlockSpan { number, start, end, length } in each_block(header, chunk) {
         // If the block reaches beyond the chunk, the decompressor gets all bytes up to the end of the chunk, and
@@ -260,7 +264,8 @@ mod tests {
 
     #[test]
     fn check_accepts_more_blocks_of_zeros_than_the_header_says_only_if_c_blosc2_can_write_them() {
-        // One block of 32 zeros is stored as the length 0. After it are 1024 further blocks of zeros, or a page of zeros.
+        // One block of 32 zeros is stored as the length 0. The 4096 zeros after it can be 1024 more blocks of zeros, or
+        // a lost page.
         let nbytes = u32::try_from(40 + PAGE_LEN).unwrap().to_le_bytes();
         let mut chunk =
             [&b"\x05\x01\x35\x00\x20\0\0\0\x20\0\0\0"[..], &nbytes, &[0; 16], b"\x24\0\0\0"].concat();

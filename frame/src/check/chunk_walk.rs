@@ -29,13 +29,13 @@ use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 use crate::spans::ChunkSpan;
 
-/// The most that a check reads, as a multiple of the size of all chunks. If the lengths in the chunk headers add up to
-/// more than the size of all chunks, some chunks share bytes, and reading each of these chunks could take forever. With
-/// the number 2, a single chunk with a wrong length does not stop the check: reading this chunk takes at most the size
-/// of all chunks once, so all other chunks can still be read.
+/// The maximum number of bytes that a check reads of the chunks in a frame, as a multiple of the size of all chunks. In
+/// a hostile frame, any number of chunks can share the same bytes, so without a limit the check could take forever.
+/// With the factor 2, a single chunk with a wrong length does not stop the check. Reading this chunk takes at most the
+/// size of all chunks once, so all other chunks can still be read.
 const MAX_LOOKS: u64 = 2;
 
-/// The maximum number of stored bytes of chunks that wait in the queue. A single chunk can have more.
+/// The maximum number of stored bytes of chunks that wait in the queue. A single chunk can be longer.
 const MAX_WAITING: usize = 1 << 26;
 
 /// Adds the findings about chunks to a report. An error in the index is not reported here, because the check of the
@@ -109,8 +109,8 @@ fn walk<R: ReadAt>(
                 break;
             }
             progress.show(entry.number + 1)?;
-            // If all entries are equal, only one of them is checked. Such an index takes only a few bytes, even with
-            // millions of entries.
+            // If all entries are equal, check only one of them. Otherwise, an index of a few bytes could make this loop
+            // run for millions of entries.
             if chunks.is_repeated() {
                 break;
             }
@@ -134,9 +134,9 @@ struct ReadChunk {
     findings: Vec<Finding>,
     /// Why the chunk is not decompressed.
     skipped: Option<String>,
-    /// The header of a chunk to decompress.
+    /// The header of the chunk; `None` if the chunk is not to be decompressed.
     header: Option<CheckedHeader>,
-    /// The chunk to decompress, and some bytes after it. `at` is its offset in its file.
+    /// The bytes of a chunk to decompress, and some bytes after the chunk. `at` is the offset of the chunk in its file.
     data: Vec<u8>,
     at: u64,
 }
@@ -163,8 +163,8 @@ impl ReadChunk {
         }
     }
 
-    /// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts as a chunk
-    /// with a valid header.
+    /// Decompresses a chunk with a valid header and table of blocks. If this fails, the chunk still counts in
+    /// `ChunkScan::nvalid`, because its header is valid.
     fn check_data(mut self) -> CheckedChunk {
         let nbytes = self.data.len();
         if let Some(header) = self.header.take() {
@@ -194,7 +194,7 @@ struct CheckedChunk {
 }
 
 impl CheckedChunk {
-    /// Adds the findings to those of all chunks, and returns the number of bytes that are no longer in the queue.
+    /// Adds the findings to `findings`, and returns the number of bytes that are no longer in the queue.
     fn report(self, findings: &mut ChunkFindings) -> usize {
         findings.extend(self.findings);
         if let Some(why) = self.skipped {
@@ -213,7 +213,7 @@ struct ChunkScan {
     /// The number of stored chunks with a valid header in a contiguous frame. It can be higher than the number of
     /// `spans`.
     nstored: u64,
-    /// The number of entries read so far that should point to a byte range in the frame.
+    /// The number of entries read so far that are offsets in the frame, or invalid.
     nplaces: u64,
     /// The number of stored chunks with a valid header.
     nvalid: u64,
@@ -221,19 +221,21 @@ struct ChunkScan {
     nbytes: u64,
     /// Chunks with other filters than the frame: their count, and the number and the filters of the first such chunk.
     other_filters: Option<(u64, u64, String)>,
-    /// Whether the place of every chunk is known: no error was found in the index entries and in the byte ranges.
+    /// Whether the byte range of every chunk is certain. It is false after an error in an entry of the index, or in a
+    /// byte range.
     knows_all: bool,
-    /// A limit: the check may still read this many bytes of the chunks in the frame. Chunk files are not counted.
+    /// The number of bytes that the check may still read of the chunks in the frame. Bytes of chunk files are not
+    /// counted.
     left: u64,
-    /// The numbers of the chunk files in the directory of a sparse frame, in ascending order. Files that are not in
-    /// this list are not opened.
+    /// The numbers of the chunk files in the directory of a sparse frame, in ascending order; `None` if the directory
+    /// cannot be listed. Files that are not in this list are not opened.
     // The directory is listed once, so a file that does not exist needs no system call. An index can name a million
     // such files.
     listed: Option<Vec<u64>>,
-    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, the numbers of the files
-    /// that it could read.
+    /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, only the numbers of the
+    /// files that it could read.
     files: BTreeSet<u64>,
-    /// Whether the next chunk would exceed the limit `left`. If so, the check of the chunks ends.
+    /// Whether the next read would exceed `left`. If so, the check of the chunks ends.
     is_over: bool,
 }
 
@@ -304,7 +306,8 @@ impl ChunkScan {
         }
         let is_decompressed = self.depth >= CheckDepth::ChunkData && header.has_table();
         let checked = if is_decompressed { check_support(&header).map(Some) } else { Ok(None) };
-        // The table of blocks is then among the bytes that are read here, so each byte is read once.
+        // If the chunk will be decompressed, read all of it now. These bytes include the table of blocks, so the check
+        // of the table below reads nothing again.
         let is_whole = matches!(checked, Ok(Some(_))) && read_rest(chunks, entry, &header, &mut first)?;
         if let Err(why) = check_stored_table(chunks, entry, &header, &first.bytes)? {
             return with(wrong(entry, &why));
@@ -314,8 +317,8 @@ impl ChunkScan {
         if header.has_false_dictionary() {
             chunk.findings.push(with_false_dictionary(entry));
         }
-        // If a chunk file is longer than its chunk, `cbytes` may be damaged, or old bytes follow the chunk. In a
-        // contiguous frame, `compare` makes this check.
+        // If a chunk file is longer than its chunk, either old bytes follow the chunk, or `cbytes` is damaged. The end
+        // of the last block shows which. In a contiguous frame, `compare` makes this check.
         if has_own_file && header.cbytes() as u64 != first.room {
             let cbytes = header.cbytes() as u64;
             let end = streams_end(chunks, entry, &header, &first.bytes)?;
@@ -368,8 +371,8 @@ impl ChunkScan {
         }
     }
 
-    /// Adds the findings that need all chunks: about the total size, shared bytes, chunks that do not end where their
-    /// last block ends, and filters. Also records how many chunks were not compared.
+    /// Adds the findings that need all chunks: about the total size, shared bytes, filters, and chunks that do not end
+    /// where their last block ends. Also records how many chunks were not compared.
     fn finish<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -377,8 +380,8 @@ impl ChunkScan {
         header: &Header,
         findings: &mut ChunkFindings,
     ) -> Result<(), Error> {
-        // Only the first findings of each code are kept. So the finding about the total size is added before those of
-        // `compare`, which can be many.
+        // Only the first findings of each code are kept. So the finding about the total size is added before the
+        // findings of `compare`, which can be many.
         findings.extend(self.total(nchunks, header));
         self.compare(chunks, findings)?;
         findings.not_compared(self.nstored);
@@ -449,7 +452,8 @@ impl ChunkScan {
             return Ok(sparse.and_then(|(directory, listed)| unowned::files(directory, listed, &self.files)));
         }
         // If an array has no items, it has no index, and python-blosc2 leaves an old `cbytes` in the header. So it is
-        // not known where chunks should be, and nothing is reported. The same holds if the header is damaged.
+        // not known where chunks should be, and nothing is reported. Nothing is reported either if the header is
+        // damaged, or if some chunks were not compared.
         let header = frame.header();
         let (start, end) = (header.header_len as u64, index_start(header));
         if self.nstored > self.spans.len() as u64 || header.nbytes <= 0 || end > header.frame_len {

@@ -39,9 +39,9 @@ mod vlmeta_values;
 ///
 /// A frame that another process is writing can look broken for a moment. A check [by path](Self::run_path) that finds
 /// an error is therefore repeated every 10 milliseconds, until there is no error, or until two checks agree and nothing
-/// was written between them. So a damaged frame is read at least twice. If a file of the frame was written in the last
-/// second, a check that finds only warnings is repeated too, and 60 milliseconds must pass without a write, because a
-/// writer can wait between two writes.
+/// was written between them. So a damaged frame is read at least twice. A check that finds only warnings is repeated
+/// too if a file of the frame was written in the last second. After such a recent write, at least 60 milliseconds must
+/// pass without another write, because a writer can pause between two writes.
 ///
 /// While a writer of this crate has the frame open (`ArrayUpdate`), a check reports neither bytes after the frame nor
 /// chunk files without an entry in the index: they may belong to a commit that is not finished.
@@ -56,9 +56,10 @@ mod vlmeta_values;
 ///
 /// - damage in compressed bytes that the codec does not detect, except a page of zeros
 ///   ([`LostPage`](FindingCode::LostPage)), and any damage in uncompressed bytes;
-/// - a wrong dtype with the same item size, and a wrong shape with the same number of chunks;
+/// - a wrong dtype that has the right item size, and a wrong shape that has the right number of chunks;
 /// - a wrong shape or chunk shape of an array without items;
-/// - wrong values in other metalayers, or a wrong codec or other parameter that applies only to new chunks;
+/// - wrong values in metalayers that do not describe the array, and wrong parameters in the header that apply only to
+///   new chunks, such as the codec;
 /// - a mix of old and new data, left by a writer that was killed while it changed an array in place;
 /// - data that was never written. If a writer was killed while it created or extended an array, the missing chunks read
 ///   as zeros. [`NoData`](FindingCode::NoData) and [`NeverWritten`](FindingCode::NeverWritten) warn of this, but such
@@ -66,7 +67,7 @@ mod vlmeta_values;
 ///   zeros. Most writers store the chunks in order, so the writer was still alive after that special chunk, and
 ///   probably intended it.
 ///
-/// `docs/EVIDENCE.md` in the repository shows how much damage is found if each byte of a header is changed, and if
+/// `docs/EVIDENCE.md` in the repository shows how much damage a check finds if each byte of a header is changed, and if
 /// writers are killed.
 ///
 /// ```
@@ -135,7 +136,7 @@ impl<'p> Check<'p> {
 
     /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
     /// calling thread is one of them, and only it reads the file. The report does not depend on the number of threads.
-    /// Up to two stored chunks for each thread are in memory, but at most 64 MiB and one chunk in all.
+    /// Up to two stored chunks for each thread are in memory, but together at most 64 MiB plus one chunk.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth};
@@ -148,9 +149,9 @@ impl<'p> Check<'p> {
         Self { threads: threads.min(MAX_THREADS), ..self }
     }
 
-    /// Sets a progress callback. After each chunk it receives the number of chunks checked so far, and 0 from time to
-    /// time while a long chunk index is read. With several threads, the decompression of some of these chunks may not
-    /// be over yet. The callback can stop the check with an error of the kind
+    /// Sets a progress callback. After each chunk, the callback receives the number of chunks checked so far. While a
+    /// long chunk index is read, it receives 0 from time to time. With several threads, some of the counted chunks may
+    /// not be decompressed yet. The callback can stop the check with an error of the kind
     /// [`ErrorKind::Stopped`](crate::ErrorKind::Stopped). If the check is repeated, the numbers start again.
     ///
     /// ```
@@ -180,8 +181,7 @@ impl<'p> Check<'p> {
     /// # Errors
     ///
     /// - [`Io`] if a file cannot be read.
-    /// - [`Changing`] if 20 checks were made, each of them had findings or saw a change, and no two checks in a row
-    ///   agree.
+    /// - [`Changing`] if each of 20 checks had findings or noticed a change, and no two checks in a row agreed.
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the check.
     ///
     /// [`Io`]: crate::ErrorKind::Io
@@ -210,9 +210,9 @@ impl<'p> Check<'p> {
     ///
     /// # Errors
     ///
-    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the
-    /// file was written during the check, or that its header has changed since this frame was opened. For a sparse
-    /// frame, it also means that a commit has replaced the frame since it was opened.
+    /// The errors of [`run_path`](Self::run_path). [`Changing`](crate::ErrorKind::Changing) here means that the file
+    /// was written during the check, or that its header has changed since this frame was opened. For a sparse frame, it
+    /// can also mean that a commit has replaced the frame since it was opened.
     ///
     /// ```
     /// use b2nd_frame::{Check, CheckDepth, Frame};
@@ -229,7 +229,7 @@ impl<'p> Check<'p> {
     }
 
     fn once<R: ReadAt>(&mut self, frame: &Frame<R>) -> Result<Report, Error> {
-        // A copy of a small file in memory has the version of the file.
+        // The copy of a small file in memory has no version, so take the version of the file when the frame was opened.
         let version = frame.reader.version().or_else(|| frame.version.clone());
         let mut report = check_header(frame);
         match frame_check::check(frame, &mut self.progress, &mut report) {
@@ -252,8 +252,9 @@ impl<'p> Check<'p> {
     }
 }
 
-/// Removes findings about bytes or chunk files that a commit may have written, if a writer has the lock of the frame. A
-/// commit writes them before it makes them valid with its last step.
+/// If a writer holds the lock of the frame, removes findings about bytes after the frame, or about chunk files without
+/// an entry. A commit may have written them: it writes the new chunks first, and makes them valid only with its last
+/// step.
 fn leave_out_commit<R>(frame: &Frame<R>, report: &mut Report) {
     let written_by_commit =
         if frame.header().is_sparse() { FindingCode::UnownedBytes } else { FindingCode::LongerFile };

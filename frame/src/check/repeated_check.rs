@@ -19,7 +19,7 @@ use crate::read::open::file_with_header;
 const ATTEMPTS: usize = 20;
 
 /// Repeats a check of the frame in a file until it finds nothing, or two checks agree and nothing was written between
-/// them. Warnings alone count at once, if the files were not written recently.
+/// them. If a check finds only warnings, and the files were not written recently, it is not repeated.
 pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error>) -> Result<Report, Error> {
     let mut before = None;
     for _ in 0..ATTEMPTS {
@@ -30,8 +30,9 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
             }
             report => report?,
         };
-        // A writer cannot cause `NotAFrame`, because even an unfinished frame begins with the magic bytes. In a folder
-        // of text files, repeated checks would cost 10 ms per file.
+        // A writer cannot cause `NotAFrame`, because even an unfinished frame begins with the magic bytes. So a file
+        // that is not a frame is not checked again. In a folder of text files, a second check would cost 10 ms per
+        // file.
         let is_certain = report.findings.iter().all(|finding| finding.code() == FindingCode::NotAFrame);
         if is_certain {
             return Ok(report);
@@ -52,7 +53,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
     Err(Error::changing(None))
 }
 
-/// Waits until a writer that had these files half-written must have gone on, or the files have changed.
+/// Waits long enough for a writer that is between two writes to continue. The wait ends early if the files have
+/// changed.
 // On a busy system, a writer can wait for the processor between two writes. Another check could read the whole file, so
 // the wait compares only the versions of the files.
 fn wait(path: &Path, files: &FrameFiles) {
@@ -66,7 +68,7 @@ fn wait(path: &Path, files: &FrameFiles) {
     }
 }
 
-/// What is known about the files of a frame without reading them.
+/// The versions of a frame's files, taken without reading the files.
 struct FrameFiles {
     /// A hash of the versions of all files.
     versions: u64,
@@ -79,7 +81,7 @@ impl FrameFiles {
         let mut files = Self { versions: 0, are_recent: false };
         let Ok(header) = file_with_header(path) else { return files };
         files.add(&header);
-        // C-Blosc2 overwrites a chunk file in its place, and the index only later.
+        // C-Blosc2 overwrites a chunk file in place, and the index only later. So the chunk files count too.
         let folder = sparse_folder(&header).and_then(|folder| fs::read_dir(folder).ok());
         folder.into_iter().flatten().flatten().for_each(|entry| files.add(&entry.path()));
         files
@@ -169,7 +171,7 @@ mod tests {
             times
         };
         assert_eq!(checks(SystemTime::now() - Duration::from_secs(3600)).len(), 1);
-        // On a slow machine, a file is old before it is checked.
+        // On a slow machine, the check can come so late that the file is not recent any more. Then try again.
         let times = loop {
             let start = Instant::now();
             let times = checks(SystemTime::now());

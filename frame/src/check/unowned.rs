@@ -13,7 +13,8 @@ use crate::finding::{Finding, Place};
 use crate::spans::{ChunkSpan, gaps};
 
 /// The finding for bytes of the frame between `start` and `end` that are in no span. The spans must be sorted by start.
-/// Recorded holes are not reported. `read` reads the frame; it gets an offset after `start` and a length.
+/// Recorded holes are not reported. `read` reads bytes of the frame. Its arguments are an offset, counted from `start`,
+/// and a length.
 pub(super) fn bytes(
     spans: &[ChunkSpan],
     start: u64,
@@ -22,7 +23,7 @@ pub(super) fn bytes(
 ) -> Result<Option<Finding>, Error> {
     let gaps = gaps(spans.iter().map(ChunkSpan::range), start..end);
     let gaps: Vec<_> = gaps.map(|gap| gap.start - start..gap.end - start).collect();
-    // The last record is nearly always in the last gap.
+    // The newest record of holes nearly always ends where the last gap ends, so try this offset first.
     let holes = recorded_holes(gaps.iter().rev().map(|gap| gap.end), read)?;
     let unowned = gaps.into_iter().flat_map(|gap| outside_holes(gap, &holes));
     Ok(of_ranges(unowned.map(|gap| start + gap.start..start + gap.end)))

@@ -37,7 +37,7 @@ impl ChunkRules {
         Self {
             typesize: Some(typesize),
             // A type size of 1 can be wrong: some writers store 1 instead of a size above 255. So if the type size is
-            // 1, the item size is taken as unknown.
+            // 1, the item size counts as unknown.
             itemsize: usize::try_from(header.typesize).ok().filter(|&size| size > 1),
             blocksize: header.blocksize.and_then(|size| usize::try_from(size).ok()),
             filters: Some(header.pipeline().map(|filter| filter.in_chunk(typesize)).collect()),
@@ -130,15 +130,16 @@ pub(crate) fn rule<T>(checked: Result<T, b2nd_chunk::Error>) -> Result<T, String
 pub(crate) fn check_flags(header: &ChunkHeader) -> Result<(), String> {
     rule(header.check_flags())?;
     // C-Blosc2 reads the special value from bits of byte 31, even in a chunk of Blosc 1. The header of such a chunk
-    // ends at byte 16, so byte 31 is data. If these bits are not 0 there, C-Blosc2 takes the chunk for a special chunk.
+    // ends at byte 16, so byte 31 is data. If these bits of the data are not 0, C-Blosc2 mistakes the chunk for a
+    // special chunk.
     match header.false_special() {
         Some(bits) => Err(format!("has the special-value bits {bits}, so C-Blosc2 cannot read it")),
         None => Ok(()),
     }
 }
 
-/// Refuses an uncompressed chunk with the dictionary flag. This crate can read such a chunk, but C-Blosc2 takes the
-/// first bytes of the data for the length of a dictionary.
+/// Refuses an uncompressed chunk with the dictionary flag. This crate can read such a chunk, but C-Blosc2 reads the
+/// first bytes of the data as the length of a dictionary.
 // This check is not a part of `check_flags`, because this crate reads the chunks of an array in spite of this fault.
 pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     if header.has_false_dictionary() {
@@ -147,11 +148,12 @@ pub(crate) fn check_dictionary(header: &ChunkHeader) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the chunk of a vlmetalayer. Unlike a chunk of data, this chunk is stored even if it has a special value.
+/// Checks the chunk of a vlmetalayer. Unlike a chunk of the array's data, this chunk is stored even if it has a special
+/// value.
 pub(crate) fn check_in_trailer(header: &ChunkHeader, chunk: &[u8]) -> Result<(), String> {
     let (rules, room) = (ChunkRules { may_be_short: true, ..ChunkRules::default() }, chunk.len() as u64);
-    // A chunk of data that is all zeros, NaN or uninitialized is only an entry of the chunk index. The chunk of a
-    // vlmetalayer has no entry in an index, so it is stored in all cases, as a header without data.
+    // If all items of a data chunk are zero, NaN or uninitialized, the chunk is only an entry of the chunk index. The
+    // chunk of a vlmetalayer has no entry in an index, so with such a value it is stored as a header without data.
     if header.special().is_some_and(|special| special != SpecialValue::Value) {
         rules.check_sizes(header, None, room)?;
         check_flags(header)?;
@@ -210,7 +212,7 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
 }
 
-/// The finding for a chunk with zeros in the place of compressed bytes.
+/// The finding for a chunk whose compressed bytes contain a page of zeros that was probably lost.
 pub(crate) fn lost_page(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::LostPage, entry).text(sentence(entry, why))
 }

@@ -9,9 +9,9 @@
 //! | bit 63 and bit 57, neither bit 56 nor bit 58 | not stored: all items are NaN |
 //! | bit 63 alone | invalid |
 //!
-//! For a chunk that is not stored, writers set bit 63 and one of the bits 56, 57 and 58. So the last byte of the entry
-//! is `81` (zeros), `82` (NaN) or `84` (never written) in hexadecimal. The index begins after the chunks (in a sparse
-//! frame, after the header), and ends at the start of the trailer. A frame without chunks has no index.
+//! For a chunk that is not stored, writers set bit 63 and one of the bits 56, 57 and 58. So the last of the 8 bytes of
+//! the entry is `81` (zeros), `82` (NaN) or `84` (never written) in hexadecimal. The index begins after the chunks (in
+//! a sparse frame, after the header), and ends at the start of the trailer. A frame without chunks has no index.
 //!
 //! C-Blosc2 stores a short index uncompressed, and compresses a long one in blocks of 16 KiB. If all chunks have the
 //! same special value, the index stores this value once. An index in any of these three forms can be read in pages,

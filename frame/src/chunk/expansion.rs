@@ -1,7 +1,6 @@
 //! Decompression of chunks, and the expansion limits.
 //!
-//! A chunk of 32 bytes can claim 2 GiB of zeros. So the decompressed size is limited, depending on the number of stored
-//! bytes.
+//! A chunk of 32 bytes can claim 2 GiB of zeros. So the number of stored bytes limits the decompressed size.
 
 use std::borrow::Cow;
 
@@ -56,7 +55,7 @@ pub(crate) enum NotDecompressed {
 }
 
 impl NotDecompressed {
-    /// The reason in an error of a decompressor.
+    /// Converts the error of a decompressor.
     pub(crate) fn new(error: b2nd_chunk::Error) -> Self {
         let why = error.message().to_string();
         match error.kind() {

@@ -30,7 +30,8 @@ pub(crate) const MAGIC: &[u8; 8] = b"\0b2holes";
 /// The first bytes of a commit.
 pub(crate) const START: &[u8; 16] = b"\0b2hole commit\0\0";
 
-/// The largest number of holes in a record. If a commit would leave more, it writes a new file.
+/// The largest number of holes in a record. If a commit would leave more holes, it writes a new file without holes
+/// instead.
 pub(crate) const MAX_HOLES: usize = 1 << 16;
 
 /// After this number of holes, no further hole record of a frame is read.
@@ -106,7 +107,8 @@ impl HoleRecord {
 }
 
 /// All recorded holes of a frame, in ascending order, with the records themselves. `ends` are the offsets at which a
-/// record may end, the most likely one first. Each record has the offset at which the previous record ends.
+/// record may end, the most likely one first. Each record leads to the previous one, because it has the offset at which
+/// that record ends.
 pub(crate) fn recorded_holes<E>(
     ends: impl Iterator<Item = u64>,
     mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,

@@ -20,8 +20,8 @@ pub(crate) fn has_item(special: SpecialValue, typesize: i64) -> bool {
 #[cfg(feature = "decompress")]
 pub(crate) fn one_item(special: SpecialValue, typesize: usize) -> Result<Vec<u8>, String> {
     match (special, typesize) {
-        // NaN is little-endian even if the dtype is big-endian. The reason: C-Blosc2 fills in NaN in the byte order of
-        // the processor, and nearly all processors are little-endian. This crate uses little-endian on all processors.
+        // NaN is little-endian even if the dtype is big-endian, because C-Blosc2 writes NaN in the byte order of the
+        // processor, and nearly all processors are little-endian. This crate uses little-endian on all processors.
         (SpecialValue::Nan, 4) => Ok(f32::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, 8) => Ok(f64::NAN.to_le_bytes().into()),
         (SpecialValue::Nan, _) => Err(format!("is all NaN, but Blosc2 has no NaN of {typesize} bytes")),

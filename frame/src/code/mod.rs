@@ -98,7 +98,7 @@ macro_rules! codes {
         /// The code of a finding: a violated rule, or something unusual.
         ///
         /// The name of a code does not change between releases. [`Display`](core::fmt::Display),
-        /// [`FromStr`](core::str::FromStr) and serde use it.
+        /// [`FromStr`](core::str::FromStr) and serde use the name.
         ///
         /// ```
         /// use b2nd_frame::{FindingCode, Severity};
@@ -132,7 +132,7 @@ macro_rules! codes {
             /// ```
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// The name of the code, such as `interrupted-resize`. It does not change between releases.
+            /// The name of the code, such as `interrupted-resize`. The name does not change between releases.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {

@@ -88,7 +88,7 @@ impl<'w, 'a> Annotator<'w, 'a> {
         }
     }
 
-    /// Calls `show` for the content of the last value, which is shown one level deeper.
+    /// Calls `show` to show the content of the last value, one level deeper.
     pub(super) fn inside<E>(&mut self, show: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         self.rows.depth += 1;
         show(self)?;
@@ -177,8 +177,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
     pub(super) fn values(&mut self, end: usize) -> fmt::Result {
         let mut cursor = self.cursor.until(end).at(self.rows.shown());
         let depth = self.rows.depth;
-        // The number of values left at each level. A pair of a map counts as two. This is a list instead of a
-        // recursion, so that deep nesting needs no stack.
+        // The number of values left at each level. A pair of a map counts as two values. This function uses a list and
+        // not recursion, so that deep nesting needs no stack.
         let mut left: Vec<usize> = Vec::new();
         while left.len() < MAX_DEPTH {
             let Some(value) = Value::take(&mut cursor) else { break };
@@ -258,8 +258,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
         if self.fault.as_ref().is_some_and(|&(offset, _)| offset < end) { Err(Stop::Fault) } else { Ok(()) }
     }
 
-    /// Shows the bytes before the offset `end` that have not been shown yet. Their rows have the bytes as text, and no
-    /// type or name.
+    /// Shows the bytes before the offset `end` that have not been shown yet. Their rows show the bytes also as text,
+    /// but have no type and no name.
     pub(super) fn raw_until(&mut self, end: usize) -> fmt::Result {
         self.rows.raw(end.saturating_sub(self.rows.shown()))
     }

@@ -112,8 +112,8 @@ fn bytes_shown<R: ReadAt>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Res
     Ok(Some(bytes))
 }
 
-/// The maximum number of bytes shown of a table of blocks. Each block has a row. The number is limited because all
-/// entries of a hostile index can point to the same chunk. The table of this chunk is then shown once for each entry.
+/// The maximum number of bytes shown of a table of blocks. Each block has a row. All entries of a hostile index can
+/// point to the same chunk, and its table is shown for each of them. Without a limit, there could be far too many rows.
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes of a chunk that are shown: its header, and at most [`MAX_TABLE_SHOWN`] bytes of its table of
@@ -138,8 +138,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
 }
 
 /// The fault of an incomplete table of blocks, or `None` if the table is complete. The table is incomplete if `bytes`
-/// has fewer bytes than are to be shown, or if the whole table does not fit in the chunk (`cbytes`). Here the length of
-/// the dictionary counts as a part of the table.
+/// has fewer bytes than are to be shown, or if the whole table does not fit in the chunk (`cbytes`). The length of the
+/// dictionary counts here as a part of the table.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len() + parts_shown(header);
     let found = if is_shown { header.cbytes() } else { bytes.len() };

@@ -25,7 +25,7 @@ pub(crate) fn all<R: ReadAt>(
     let end = frame.last_bytes(END_LEN)?;
     let (bytes, fault) = match length(frame.header(), &end) {
         Ok(length) => (frame.last_bytes(length)?, None),
-        // A fault has a row, unless a writer may have caused it.
+        // A fault is shown as a row. If a writer may have caused the fault, this call returns an error instead.
         Err(error) => (end, Some(frame.or_changing(error, None).into_finding()?)),
     };
     // An error only means that the function returned `Break`.

@@ -1,5 +1,5 @@
-//! The data that python-blosc2 computes from the items of an array, and keeps. If the items change and this data does
-//! not, python-blosc2 finds wrong items in a query.
+//! The data that python-blosc2 computes from the items of an array, and stores. If a program changes the items but not
+//! this data, python-blosc2 finds wrong items in a query.
 //!
 //! | data | place | python-blosc2 4.14 uses it if | when it changes items, python-blosc2 |
 //! |---|---|---|---|
@@ -8,11 +8,11 @@
 //! | indexes of a table | vlmetalayer `index_catalog` of `_meta.b2f`: a map of columns to descriptors; each table gets an index of each column when it is first closed | as for an array | sets `stale` to true in all descriptors, and increments `value_epoch` |
 //! | generated columns of a table | vlmetalayer `schema` of `_meta.b2f`: a JSON text, in which `materialized_columns` lists them | `stale` in the list is false | sets `stale` to true |
 //!
-//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If a descriptor has the same number as
-//! the table, python-blosc2 does not check whether the index still agrees with the texts of the column.
+//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If the `value_epoch` in a descriptor is
+//! that of the table, python-blosc2 does not check whether the index still agrees with the texts of the column.
 //!
-//! A process of python-blosc2 reads the descriptors of a path once, and keeps them. So it does not see a change by
-//! another process, even if that process uses python-blosc2 too.
+//! A process with python-blosc2 reads the descriptors of a path only once, and then keeps them in memory. So it does
+//! not see a change by another process, even if that process uses python-blosc2 too.
 //!
 //! A descriptor names the files that hold the index. So an index of a copy uses the files of the original: if
 //! python-blosc2 builds one of the two indexes again, it overwrites or removes the files of the other.
@@ -33,8 +33,8 @@ const INDEXES: &str = "blosc2_indexes";
 /// The vlmetalayer with the results of queries.
 const QUERY_CACHE: &str = "_blosc2_query_cache";
 
-/// The length in bytes of the longest value of [`INDEXES`] that is changed. A descriptor has 1 to 2 KiB. The changed
-/// value is stored uncompressed, and a small file must not become a large one.
+/// The length in bytes of the longest value of [`INDEXES`] that is changed. A longer value is removed: the changed
+/// value is stored uncompressed, and a small file must not become a large one. A descriptor has 1 to 2 KiB.
 const MAX_INDEXES_LEN: usize = 1 << 20;
 
 impl Vlmetalayer {
@@ -62,7 +62,7 @@ pub(crate) fn is_derived(name: &[u8]) -> bool {
 }
 
 /// Marks the indexes of an array as stale, because its items change, and removes the results of queries. Indexes that
-/// cannot be read are removed too. Each vlmetalayer is given by its name and its chunk. Returns whether there was
+/// cannot be read are removed too. `layers` has the name and the chunk of each vlmetalayer. Returns whether there was
 /// anything to mark or to remove.
 pub(crate) fn mark_stale(layers: &mut Vec<(Vec<u8>, Vec<u8>)>) -> bool {
     let mut is_changed = false;
@@ -102,7 +102,7 @@ fn stale_indexes(chunk: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The trailer of the array after a change of its items, and whether it has vlmetalayers; `None` if the trailer needs
-/// no change. A copy of the array loses its indexes, because it must not use the files of the original.
+/// no change. A copy of the array loses its indexes, because it must not use the index files of the original.
 pub(crate) fn outdated(trailer: &Trailer, is_copy: bool) -> Result<Option<(Vec<u8>, bool)>, Error> {
     let layers = trailer.vlmetalayers().iter();
     let mut layers: Vec<_> =
@@ -135,14 +135,15 @@ pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
         return Some("indexes");
     }
     let has_generated = |layer: &Vlmetalayer| {
-        // The text is not parsed, because these bytes can otherwise occur only in the name of a column.
+        // The text is searched, not parsed: apart from this key, these bytes can occur only in the name of a column.
         layer.value().map_or(true, |schema| memmem::find(&schema, b"\"materialized_columns\"").is_some())
     };
     table.vlmetalayer("schema").is_some_and(has_generated).then_some("generated columns")
 }
 
-/// Reads a map of descriptors at the start of `bytes`, the last bytes of `value`, and adds the positions of their flags
-/// `stale` in `value` to `flags`. Returns the bytes after the map; `None` if a descriptor has no such flag.
+/// Reads a map of descriptors at the start of `bytes`, which are the last bytes of `value`. Adds the position in
+/// `value` of each descriptor's flag `stale` to `flags`. Returns the bytes after the map; `None` if a descriptor has no
+/// such flag.
 fn stale_flags<'v>(value: &[u8], bytes: &'v [u8], flags: &mut Vec<usize>) -> Option<&'v [u8]> {
     each_value(bytes, |_, descriptor| {
         let count = flags.len();
@@ -159,9 +160,9 @@ fn stale_flags<'v>(value: &[u8], bytes: &'v [u8], flags: &mut Vec<usize>) -> Opt
     })
 }
 
-/// Calls `read` for each value of the map at the start of `bytes`, with the text of its key and the bytes that begin
-/// with the value. `read` returns the bytes after the value. Returns the bytes after the map; `None` if there is no map
-/// with texts as keys.
+/// Calls `read` for each value of the map at the start of `bytes`. The arguments of `read` are the text of the key, and
+/// the bytes from the value on. `read` returns the bytes after the value. Returns the bytes after the map; `None` if
+/// there is no map with texts as keys.
 fn each_value<'v>(
     bytes: &'v [u8],
     mut read: impl FnMut(&[u8], &'v [u8]) -> Option<&'v [u8]>,
@@ -217,7 +218,7 @@ mod tests {
             ]
             .concat()
         };
-        // The `stale` in `levels` is not that of the descriptor.
+        // The `stale` in `levels` is not the flag of the descriptor, so it does not change.
         let expected = indexes([0xc3, 0xc3]);
         for flags in [[0xc2, 0xc2], [0xc2, 0xc3], [0xc3, 0xc2], [0xc3, 0xc3]] {
             assert_eq!(marked(INDEXES, &indexes(flags)).unwrap(), expected);
@@ -240,7 +241,7 @@ mod tests {
             b"\x81\xa7indexes\x81\xa1a\x81\xa5shape\x90",
             b"\x81\xa7indexes\x81\xa1a\x81\xa5stale\x00",
             b"\x81\xa7indexes\x81\xa1a\xc2",
-            // The second descriptor is cut off, and bytes after the map.
+            // A map without its second descriptor, and bytes after the map.
             b"\x81\xa7indexes\x82\xa1a\x81\xa5stale\xc2",
             b"\x80\x80",
             // More items than there are bytes.

@@ -1,4 +1,4 @@
-//! The trailer of a frame: its vlmetalayers, and a fingerprint that no writer has ever filled in.
+//! The trailer of a frame: its vlmetalayers, and a fingerprint, which all writers leave empty.
 //!
 //! | bytes | meaning |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `d8` + 1 + 16 | the fingerprint, with its kind: all zeros |
 //!
 //! A trailer without vlmetalayers has 35 bytes. In a frame of the older [`Generation`], the trailer has no section of
-//! vlmetalayers. In its place is a single value without a name: the byte `c6`, a length of 4 bytes, and the value.
+//! vlmetalayers. Instead, it has a single value without a name: the byte `c6`, a length of 4 bytes, and the value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,8 +50,8 @@ const MIN_TRAILER_LEN: usize = HEAD_LEN + CONTENT_HEADER + END_LEN;
 /// length must not make us allocate that much.
 pub(crate) const MAX_TRAILER_LEN: usize = 1 << 28;
 
-/// The maximum length in bytes of a list of a store's keys or objects. A longer list is not read. The maximum is enough
-/// for some 200,000 keys. In memory, a list takes several times as many bytes.
+/// The maximum length in bytes of a list of a store's keys or objects. A longer list is not read. This length is enough
+/// for some 200,000 keys. In memory, a list takes several times its length.
 pub(crate) const MAX_KEYS_LEN: usize = 1 << 24;
 
 /// The version of the trailer's format in new frames.
@@ -253,7 +253,7 @@ pub(crate) fn part(start: u64) -> Part {
     Part { place: Place::Trailer, start, code: FindingCode::DamagedTrailer }
 }
 
-/// Reads the length of the trailer. `suffix` has the last bytes of the frame, and the length is near the end of them.
+/// Reads the length of the trailer. `suffix` has the last bytes of the frame, which include the length.
 // The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
 // the four bytes of the length begin 22 bytes before the end of the trailer.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
@@ -324,8 +324,8 @@ impl Vlmetalayer {
     ///
     /// [`ErrorKind::Decode`](crate::ErrorKind::Decode) if the chunk is damaged.
     /// [`Unsupported`](crate::ErrorKind::Unsupported) if its codec or a filter is a plugin, or if it is compressed and
-    /// the feature `decompress` is off. [`TooLarge`](crate::ErrorKind::TooLarge) if the value is too long: a few bytes
-    /// can claim gigabytes. So a compressed value in a chunk of `n` bytes may have at most 1 MiB + 1024 * `n` bytes,
+    /// the feature `decompress` is off. [`TooLarge`](crate::ErrorKind::TooLarge) if the value is too long. A few bytes
+    /// can claim gigabytes, so a compressed value in a chunk of `n` bytes may have at most 1 MiB + 1024 * `n` bytes,
     /// and never more than 256 MiB.
     ///
     /// ```
@@ -355,8 +355,8 @@ impl Vlmetalayer {
         }
     }
 
-    /// Writes the value as `MessagePack` bytes, decompressed block by block if all blocks have the same
-    /// size. Unlike [`value`](Self::value), it has no limit: a few bytes can become 2 GiB.
+    /// Writes the value as `MessagePack` bytes, decompressed block by block if all blocks have the same size. Unlike
+    /// [`value`](Self::value), this call does not limit the length of the value: a few bytes can become 2 GiB.
     ///
     /// # Errors
     ///
@@ -381,7 +381,7 @@ impl Vlmetalayer {
         let chunk = Chunk::with_header(header, self.chunk()).map_err(failed)?;
         let mut decompressor = Decompressor::new();
         if header.has_variable_blocks() {
-            // Only the streams record the lengths of these blocks.
+            // Only the streams record the lengths of these blocks, so decompress the whole chunk at once.
             let mut data = expansion::zeroed(header.nbytes())?;
             decompressor.decompress_into(&chunk, &mut data).map_err(failed)?;
             return out.write_all(&data).map_err(Error::writing);
@@ -398,8 +398,8 @@ impl Vlmetalayer {
 
     /// Deserializes the value as `T`. Bytes after the `MessagePack` value are ignored.
     ///
-    /// The memory that this takes depends on `T`: if `T` is a `Vec`, each byte of the value can become an item, and an
-    /// item can have many bytes.
+    /// The memory that this call takes depends on `T`. If `T` is a `Vec`, each byte of the value can become an item,
+    /// and an item can have many bytes.
     ///
     /// # Errors
     ///

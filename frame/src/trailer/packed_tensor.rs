@@ -1,5 +1,5 @@
-//! Arrays that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Their frames have no metalayer of
-//! an array. The vlmetalayer `__pack_tensor__` is a `MessagePack` tuple of kind, shape and dtype. The dtype is a type
+//! Arrays that `save_array`, `save_tensor` and `pack_tensor` of python-blosc2 write. Their frames have no array
+//! metalayer. The vlmetalayer `__pack_tensor__` is a `MessagePack` tuple of kind, shape and dtype. The dtype is a type
 //! string, or the `descr` of a struct: a list of tuples. python-blosc2 writes a tuple as a list whose first item is the
 //! text `__tuple__`.
 
@@ -28,8 +28,8 @@ const MAX_LEN: usize = 1 << 16;
 /// stack.
 const MAX_DEPTH: u8 = 64;
 
-/// The description of an array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written, read
-/// from a [vlmetalayer](Trailer::packed_tensor). The items are in C order, through all chunks of the frame.
+/// The description of an array that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 has written. It comes
+/// from a [vlmetalayer](Trailer::packed_tensor). The chunks of the frame together hold the items in C order.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -108,7 +108,7 @@ pub(crate) fn checked_tensor(trailer: &Trailer, header: &Header) -> Result<Optio
     Err(Error::malformed(about(text).numbers(nbytes, found)))
 }
 
-/// The size of an item of this dtype in bytes, at least 1. Items of an unknown dtype have the typesize.
+/// The size of an item of this dtype in bytes, at least 1. For an unknown dtype, it is the typesize of the frame.
 pub(crate) fn item_size(dtype: &str, header: &Header) -> usize {
     let size =
         dtype.parse().map_or(usize::try_from(header.typesize).ok(), |dtype: Dtype| Some(dtype.item_size()));
@@ -142,11 +142,11 @@ impl Value {
         Some(items)
     }
 
-    /// The dtype of a struct. The text of an unknown dtype is as Python prints it.
+    /// The dtype of a struct. If the dtype is unknown, the text is the `descr` as Python prints it.
     fn descr(self) -> Option<String> {
         let text = self.python()?;
         let Ok(dtype) = Dtype::from_descr(&text) else { return Some(text) };
-        // The `descr` of raw bytes is that of a struct with padding only.
+        // NumPy gives raw bytes the same `descr` as a struct with padding only.
         let is_bytes = matches!(dtype.kind(), Kind::Struct(_)) && dtype.fields().is_empty();
         Some(if is_bytes { format!("|V{}", dtype.item_size()) } else { dtype.type_string().to_string() })
     }

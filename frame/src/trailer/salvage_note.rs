@@ -3,12 +3,12 @@
 //! | key | value |
 //! |---|---|
 //! | `lost` | ranges of lost chunks, as an array of pairs: the number of the first chunk, and the number of chunks |
-//! | `unverified` | ranges of saved chunks whose data may be wrong, like `lost`; missing in older frames |
+//! | `unverified` | ranges of saved chunks whose data may be wrong, in the same form as `lost`; missing in older frames |
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 //!
-//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber`). `Edit` and
-//! `Rewrite` need not: they refuse a shape that would give chunks other numbers.
+//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber`). `Edit`
+//! and `Rewrite` need not change it, because they refuse a shape that would give chunks other numbers.
 
 use core::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::spans::{gaps, merged};
 /// The name of the vlmetalayer that records the losses.
 pub(crate) const SALVAGE_NAME: &str = "b2nd_salvage";
 
-/// The length in bytes of the longest note that is read. In memory, a note takes several times as many bytes.
+/// The length in bytes of the longest note that is read. In memory, a note takes several times its length.
 const MAX_NOTE_LEN: usize = 1 << 24;
 
 /// The losses of a salvaged frame.
@@ -104,13 +104,14 @@ impl SalvageNote {
     ) {
         add(&mut self.lost, lost);
         add(&mut self.unverified, unverified);
-        // A lost chunk is not unverified. So the new list has the chunks that are neither lost nor verified.
+        // A lost chunk must not be in the list of unverified chunks too. So the new list has the chunks that are
+        // neither verified nor lost.
         let verified = gaps(as_ranges(&self.unverified), 0..u64::MAX);
         let others = merged(verified.chain(as_ranges(&self.lost)).collect());
         self.unverified = as_pairs(gaps(others, 0..u64::MAX));
     }
 
-    /// Whether a frame needs no note.
+    /// Whether there is nothing to note, so that the frame needs no note.
     pub(crate) fn is_empty(&self) -> bool {
         self.lost.is_empty() && self.unverified.is_empty() && !self.has_assumed_order
     }

@@ -78,8 +78,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     }
 }
 
-/// The finding for a list of embedded frames that python-blosc2 cannot read, or that has a place outside of the store's
-/// data. An error gives the reason why the list is not read.
+/// The finding for a list of embedded frames that python-blosc2 cannot read, or that gives a frame a place outside the
+/// data of the store. An error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
     // If the value of the vlmetalayer is too long to be decompressed, or cannot be decompressed, this function returns
