@@ -11,7 +11,7 @@ use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
 /// Returns the header of a chunk with `nbytes` decompressed bytes, or `None` if the header breaks one of the rules. The
-/// flag of a lazily loaded chunk breaks no rule, because a salvage clears it.
+/// flag of a lazily loaded chunk is cleared first, so it breaks no rule.
 pub(super) fn valid_header(
     first: &ChunkBytes,
     nbytes: Option<u64>,
@@ -22,11 +22,11 @@ pub(super) fn valid_header(
     ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, first.room).is_ok())
 }
 
-/// Replaces the sizes in a chunk header by those that the array determines. The stored size follows from the size of
-/// the data or, if there is one, from the table of blocks. Exception: if the type size is 1, the item size is unknown,
-/// so the length of a constant chunk's value is taken from the damaged header. Returns `None` if the flags or the table
-/// of blocks are damaged, or cannot be read. Each table that is read reduces `left` by its length. If `left` is too
-/// small for a table, the result is `None`.
+/// Replaces the sizes in a chunk header with the sizes that the array determines. The stored size follows from the size
+/// of the data or, if there is one, from the table of blocks. Exception: if the type size is 1, the item size is
+/// unknown, so the length of a constant chunk's value is taken from the damaged header. Returns `None` if the flags or
+/// the table of blocks are damaged, or cannot be read. Each table that is read reduces `left` by the length of the
+/// chunk header and the table. If `left` is too small, the result is `None`.
 pub(super) fn with_restored_sizes<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,
@@ -36,8 +36,8 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
 ) -> Option<ChunkHeader> {
     let mut bytes = first.bytes.clone();
     clear_lazy(&mut bytes);
-    // The array determines all sizes except the stored size, which is not known yet. Its place is taken by the smallest
-    // one that `ChunkHeader::parse` accepts.
+    // The array determines all sizes except the stored size, which is not known yet. Until it is known, the header gets
+    // the length of the longest chunk header as the stored size, because `ChunkHeader::parse` accepts this size.
     let sizes = [
         (HeaderSize::Typesize, rules.typesize.map(usize::from)),
         (HeaderSize::Nbytes, entry.nbytes.and_then(|nbytes| usize::try_from(nbytes).ok())),
@@ -67,8 +67,8 @@ pub(super) fn with_restored_sizes<R: ReadAt>(
     Some(header)
 }
 
-/// The length of the value of a constant chunk according to its header; `None` if it is impossible in a frame with the
-/// type size 1. This type size also stands for items of more than 255 bytes.
+/// The length of the value of a constant chunk according to its header; `None` if this length is impossible in a frame
+/// with the type size 1. The type size 1 also stands for items of more than 255 bytes.
 fn value_len(first: &ChunkBytes) -> Option<usize> {
     let header = ChunkHeader::parse(&first.bytes)?;
     let len = header.cbytes().checked_sub(header.header_len())?;

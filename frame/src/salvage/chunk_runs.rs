@@ -47,8 +47,8 @@ pub(super) fn each<R: ReadAt>(
             Err(error) if error.kind() == ErrorKind::Malformed => Err(error.to_string()),
             entry => Ok(entry?),
         };
-        // An index of one repeated entry takes only a few bytes, whatever its number of chunks is. So its chunks are
-        // passed as one run, not one by one.
+        // An index of one repeated entry takes only a few bytes, even if the number of chunks is huge. So the chunks of
+        // such an index are passed as one run, because passing them one by one could take very long.
         let count = if entry.is_err() || chunks.is_repeated() { nchunks - first } else { 1 };
         receive(&mut chunks, ChunkRun { first, count, entry })?;
         first += count;

@@ -38,7 +38,7 @@ pub(crate) struct DamagedFile<'p, R> {
     available: u64,
     /// The version of the file before its first read; `None` if it is not known, or the file is missing.
     version: Option<FileVersion>,
-    /// The time before the file at `path` was opened.
+    /// The time just before the file at `path` was opened.
     opened: Option<SystemTime>,
     /// The path of the file, if the file was opened by its path.
     pub(crate) path: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl DamagedFile<'_, File> {
     /// Opens the file of a frame, or the header file in the directory of a sparse frame.
     pub(crate) fn open(given: &Path) -> Result<Self, Error> {
         if let Some(path) = missing_header(given) {
-            // An empty file takes the place of the missing file, so the header counts as lost.
+            // An empty temporary file is read instead of the missing file, so the header counts as lost.
             let empty = tempfile::tempfile().map_err(|error| Error::io("replace", &path, error))?;
             return Ok(Self { path: Some(path), is_sparse: true, version: None, ..Self::new(empty, 0)? });
         }
@@ -108,7 +108,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_folder)
     }
 
-    /// Reads `length` bytes, or fewer at the end of the file.
+    /// Reads `length` bytes from offset `start` of the frame on, or fewer if the bytes of the frame end before.
     pub(crate) fn read(&self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();
@@ -125,8 +125,8 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         (frame, &mut self.progress)
     }
 
-    /// Returns a result of reading the file, or the error `Changing` if the file has changed since it was opened: then
-    /// the result is about a mix of two states. Errors that a change cannot cause are returned as they are.
+    /// Returns `result`, or the error `Changing` if the file has changed since it was opened. After a change, `result`
+    /// may come from a mix of two states of the file. An error that a change cannot cause is returned as it is.
     pub(crate) fn unless_changed<T>(&self, prefix: &[u8], result: Result<T, Error>) -> Result<T, Error> {
         match result {
             Err(error) if !can_be_caused(&error) => Err(error),
@@ -154,7 +154,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
 /// A search for all occurrences of `bytes` in a damaged file. It reads each piece of the file once.
 pub(crate) struct Search<'b> {
     bytes: &'b [u8],
-    /// Where `bytes` occurs in the piece of the file that was read last. `next` has not returned these offsets yet.
+    /// The offsets of `bytes` in the piece of the file that was read last. `next` has not returned these offsets yet.
     found: VecDeque<u64>,
     /// All bytes before this offset have been searched.
     searched: u64,

@@ -1,9 +1,9 @@
 //! Infers the length of a header from the chunk index, if the header is lost.
 //!
-//! The entries of the chunk index count from the end of the header. So with a wrong length, an entry can lead to the
-//! next chunk, which decompresses as well as the right one. But then other entries lead into the middle of a chunk, or
-//! beyond the chunks. With the right length, each entry leads to a chunk, or to bytes in which no chunk was found,
-//! because a chunk there is damaged.
+//! The entries of the chunk index are offsets from the end of the header. So with a wrong header length, an entry can
+//! lead to the next chunk, which can be decompressed just like the right chunk. But with a wrong length, other entries
+//! lead into the middle of a chunk, or beyond the chunks. With the right length, each right entry leads to an undamaged
+//! chunk, or to a damaged chunk, that is, to bytes in which no chunk was found.
 
 use core::cmp::Reverse;
 
@@ -19,7 +19,8 @@ use crate::write::frame_plan::Sizes;
 /// The maximum number of entries of a chunk index that are compared with the chunks.
 const MAX_ENTRIES: usize = 1 << 12;
 
-/// The maximum number of lengths that are compared. The shortest ones are tried, because few headers are long.
+/// The maximum number of header lengths that are tried. If more lengths are possible, the shortest lengths are tried,
+/// because few headers are long.
 const MAX_LENGTHS: usize = 1 << 8;
 
 /// The length of a header, and why it may be wrong.
@@ -28,12 +29,13 @@ pub(super) struct InferredLength {
     pub(super) doubt: Option<String>,
 }
 
-/// How well a possible length fits the chunk index. The best length is the minimum.
+/// How well a possible header length fits the chunk index. The length with the smallest `Agreement` fits best.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Agreement {
     /// The number of entries that lead into the middle of a chunk, or beyond the chunks.
     impossible: usize,
-    /// Whether the length is unlikely: with it, unknown metalayers must have been lost, or no entry leads to a chunk.
+    /// Whether the length is unlikely, because no entry leads to a chunk, or because the header would need further
+    /// metalayers, which were not found.
     is_unlikely: bool,
     /// The number of entries that lead to a chunk.
     agreeing: Reverse<usize>,
@@ -50,15 +52,16 @@ pub(super) fn infer<R: ReadAt>(
 ) -> Result<Option<InferredLength>, Error> {
     let Some(offsets) = stored_offsets(file, header, sizes, start)? else { return Ok(None) };
     let cbytes = header.values.length(HeaderField::Cbytes);
-    // Only these lengths are possible if no entry leads to a chunk.
+    // A length with which no entry leads to a chunk is possible only if it is one of these lengths.
     let known = [
         header.header_lens.first().copied(),
         start.checked_sub(cbytes).filter(|_| cbytes > 0 && !header.values.is_lost),
     ];
     let is_possible = |&len: &u64| len >= Generation::Present.head_len() as u64 && len <= start;
     let known: Vec<u64> = known.into_iter().flatten().filter(is_possible).collect();
-    // Usually, an entry leads to the first chunk that was found. If not, this chunk was replaced or its entry is
-    // damaged, and the chunk probably begins where the header ends.
+    // Usually, an entry leads to the first chunk that was found. The header length is then the offset of this chunk
+    // minus the number in the entry. If no entry leads to this chunk, it was replaced or its entry is damaged. Then it
+    // probably begins where the header ends.
     let first = order.found.first().copied().unwrap_or_default();
     let lens = offsets.iter().rev().filter_map(|&offset| first.checked_sub(offset)).filter(is_possible);
     let lens = lens.take(MAX_LENGTHS).chain([first].into_iter().filter(is_possible));

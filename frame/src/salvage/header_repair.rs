@@ -1,5 +1,5 @@
-//! Reads the header of a damaged frame: its values, its metalayers and the array that one of them describes. What
-//! cannot be read is restored, if possible.
+//! Reads the header of a damaged frame: its values, its metalayers, and the array that one metalayer describes. Values
+//! that cannot be read are restored, if possible.
 
 use core::cmp::Reverse;
 use core::fmt;
@@ -33,14 +33,15 @@ use crate::source::ReadAt;
 use crate::trailer::frame_trailer::VERSION;
 use crate::write::frame_plan::{self, Sizes, check_compression};
 
-/// The number of bytes that are read first. If the header states a greater length, of at most `MAX_HEADER_LEN`, as many
-/// bytes as the header states are read instead. Only the bytes of the last read are searched for metalayers.
+/// The number of bytes that are read first. If the header states a greater length, up to `MAX_HEADER_LEN`, the file is
+/// read again, up to this length. Only the bytes of the latest read are searched for metalayers.
 const SEARCHED_LEN: u64 = 1 << 16;
 
 /// The first bytes of a trailer: its marker, its version, and the marker of the section of vlmetalayers.
 pub(super) const TRAILER_START: [u8; 3] = [Marker::FixArray(4).to_u8(), VERSION, Marker::FixArray(3).to_u8()];
 
-/// Whether at least two of the first three bytes agree with [`TRAILER_START`]. One of them may be damaged.
+/// Whether the bytes begin like a trailer. At least two of the first three bytes must agree with [`TRAILER_START`],
+/// because one byte may be damaged.
 pub(super) fn is_trailer(bytes: &[u8]) -> bool {
     let agreeing = bytes.iter().zip(TRAILER_START).filter(|&(&byte, right)| byte == right);
     agreeing.count() + 1 >= TRAILER_START.len()
@@ -203,8 +204,8 @@ fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     read_any_array(content).filter(|(meta, _)| is_valid(meta))
 }
 
-/// Reads the metalayer of an array, even if its geometry or dtype format is wrong. This is allowed because the caller
-/// may give the right entries, which then replace the wrong ones.
+/// Reads the metalayer of an array, even if its geometry or dtype format is wrong. The caller may have given the right
+/// entries, which then replace the wrong entries.
 fn read_any_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let (meta, rest) = take_from_slice::<Meta>(content).ok()?;
     let bytes = content.get(..content.len() - rest.len())?;
@@ -273,7 +274,7 @@ fn generation(prefix: &[u8]) -> Generation {
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
 }
 
-/// The wrong ones of the [`fixed`] bytes.
+/// The [`fixed`] bytes that are wrong in `bytes`, as items of `fixed`.
 fn wrong_bytes(bytes: &[u8], generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
     fixed(generation).filter(|&(at, byte, _)| bytes.get(at) != Some(&byte))
 }
@@ -308,13 +309,14 @@ impl Values {
         Self { bytes, is_lost: false }
     }
 
-    /// Parses the header after its fixed bytes are restored. Returns `None` if the header is still not valid.
+    /// Parses the header with its fixed bytes restored. Returns `None` if the header is still not valid.
     fn head(&self, prefix: &[u8]) -> Option<Frame<()>> {
         let rest = prefix.get(self.bytes.len()..)?;
         Frame::parse(&[&self.bytes, rest].concat()).ok()
     }
 
-    /// The header with its fixed bytes restored, and with this length. The metalayers are those of `prefix`.
+    /// The header with its fixed bytes restored, and with the length `header_len`. The metalayers are copied from
+    /// `prefix`.
     fn with_length(&self, prefix: &[u8], header_len: u64) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
         let len = u32::try_from(header_len).unwrap_or(u32::MAX).to_be_bytes();
@@ -329,10 +331,12 @@ impl Values {
     /// of the file.
     fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
         let stated = self.length(HeaderField::HeaderLen);
-        // A header is not longer than its frame, so a greater length is damaged, and the file may have chunks.
+        // A header is not longer than its frame. So if the stated header length is greater than the frame length, it is
+        // damaged, and chunks may follow the header.
         let is_right = stated <= self.length(HeaderField::FrameLen).min(MAX_HEADER_LEN as u64);
         let header_len = (Generation::Present.head_len() as u64).max(if is_right { stated } else { 0 });
-        // In the first few bytes of a header, most of its fixed bytes are missing, and so the header counts as lost.
+        // If a file has only the first few bytes of a header, most fixed bytes are missing, so the header counts as
+        // lost. Such a file is recognized because all fixed bytes that it has are right.
         let begins_header = || {
             fixed(Generation::Present).all(|(at, byte, _)| prefix.get(at).is_none_or(|&found| found == byte))
         };
@@ -429,8 +433,8 @@ pub(super) struct DamagedHeader {
     pub(super) is_sparse: bool,
     /// The possible lengths of the header. The most likely length comes first.
     pub(super) header_lens: Vec<u64>,
-    /// Whether neither the header nor its metalayers show how long it is. Then other lengths than `header_lens` are
-    /// possible too.
+    /// Whether neither the header nor its metalayers show the length of the header. If so, lengths that are not in
+    /// `header_lens` are possible too.
     pub(super) is_len_lost: bool,
     /// The [`Sizes`] of the array for each possible type size. The most likely type size comes first.
     pub(super) sizes: Vec<Sizes>,
@@ -440,9 +444,10 @@ pub(super) struct DamagedHeader {
 
 impl DamagedHeader {
     /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole
-    /// file. A negative length counts as a huge one, as in `Header::frame_len`.
-    // The bytes of a commit that was killed follow the frame. The holes in its record are still in use, so this record
-    // must not be read.
+    /// file. A negative length counts as a huge length, as in `Header::frame_len`.
+    // A commit that was killed leaves bytes after the end of the frame. The frame still uses the bytes that the record
+    // of this commit lists as holes. So this record must not be read, and the search for records ends at the end of the
+    // frame.
     pub(super) fn frame_len(&self, len: u64) -> u64 {
         if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
     }
@@ -516,8 +521,8 @@ impl DamagedHeader {
     }
 
     /// The likely lengths of a header whose length is lost: first the length with the known metalayers only, and then
-    /// the offset of the first undamaged chunk. The header ends there if it had more metalayers, unless the first chunk
-    /// is damaged too.
+    /// the offset of the first undamaged chunk. If the header had further metalayers, it ends at this offset, unless
+    /// the first chunk of the frame is damaged too.
     fn likely_lens<R: ReadAt>(&self, file: &mut DamagedFile<'_, R>) -> Result<Vec<u64>, Error> {
         let mut lens = Vec::new();
         for sizes in &self.sizes {
@@ -529,8 +534,8 @@ impl DamagedHeader {
         Ok(lens)
     }
 
-    /// The faults of the old header that the new header corrects: a wrong frame type and all others, except wrong sizes
-    /// and parts that are already in `restored`.
+    /// The faults of the old header that the new header corrects, such as a wrong frame type. Sizes that are reported
+    /// as numbers are not included, nor are parts that are already in `restored`.
     pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
         let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
         let frame_type = frame_type.map(|found| {
@@ -556,8 +561,8 @@ impl DamagedHeader {
         findings.retain(|finding| {
             let is_fault =
                 finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage);
-            // The frame type and the sizes are reported as numbers, except `cbytes` of a sparse frame: its new value is
-            // known only when all chunks are copied.
+            // The frame type and the sizes are reported as numbers, not as faults. Only `cbytes` of a sparse frame is
+            // reported as a fault, because its new value is not known before all chunks are copied.
             let at = finding.offset().and_then(|at| usize::try_from(at).ok());
             let is_in = |range: &Range<usize>| at.is_some_and(|at| range.contains(&at));
             let is_number = match finding.code() {
@@ -592,7 +597,7 @@ impl DamagedHeader {
         let mut head = Frame::parse(&builder.finish(&section, frame_len).ok_or_else(too_large)?)?;
         head.header.header_len = usize::try_from(header_len).unwrap_or(usize::MAX);
         head.header.frame_len = frame_len;
-        // In a sparse frame, the chunks are in files of their own, so `end` does not limit their total size.
+        // In a sparse frame, the chunks are in separate files, so `end` does not limit their total size.
         let cbytes = if self.is_sparse { u64::MAX } else { end.saturating_sub(header_len) };
         head.header.cbytes = i64::try_from(cbytes).unwrap_or(i64::MAX);
         Ok(head)
@@ -663,7 +668,7 @@ impl FoundMetalayers {
         Ok(())
     }
 
-    /// The known lengths of the header: the `stated` length, and the length that the metalayers have.
+    /// The known lengths of the header: the `stated` length, and the offset where the last metalayer ends.
     fn header_lens(&self, stated: Option<usize>) -> Vec<u64> {
         let found = (self.end > 0).then_some(self.end);
         let mut lens: Vec<u64> = [stated, found].into_iter().flatten().map(|len| len as u64).collect();
@@ -725,8 +730,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            // The index and the stored length lead to the first of the contents. If it differs from `array`, the
-            // markers were restored.
+            // The first of the contents is the one to which the index and the stored length lead. If this content does
+            // not begin with `array`, the markers were restored.
             if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }

@@ -44,9 +44,10 @@ pub(super) struct HeaderScan {
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places that could be inferred if the caller had assumed the order of the file.
+    /// The places that were inferred from the order of the file, although the caller did not assume this order. They
+    /// are not used.
     without_order: Option<InferredPlaces>,
-    /// Why the place of each stored chunk may be wrong.
+    /// Why the places of all stored chunks may be wrong; `None` if there is no reason.
     place_doubt: Option<String>,
     /// The offsets or, in a sparse frame, the file numbers of the first [`MAX_COMPARED`] stored chunks, sorted.
     places: Vec<u64>,
@@ -55,8 +56,8 @@ pub(super) struct HeaderScan {
     first_uncompared: Option<u64>,
     /// The limit for the total size of the chunks that are not compared, minus the sizes of such chunks so far.
     left: u64,
-    /// In a sparse frame, the latest file number of the chunks that are not compared. The next file number must be
-    /// higher.
+    /// In a sparse frame, the file number of the latest chunk that is not compared. The file number of the next chunk
+    /// must be higher.
     last_file: Option<u64>,
     /// The offset where the chunks end, and the chunk index begins.
     end: u64,
@@ -85,7 +86,7 @@ struct ReadHeaders {
 struct Disagreement {
     number: u64,
     start: u64,
-    /// The offset where the chunk ends according to its blocks; `None` if it is not known.
+    /// The offset where the chunk ends according to its blocks; `None` if this offset is not known.
     end: Option<u64>,
 }
 
@@ -98,8 +99,8 @@ impl ReadHeaders {
     ) -> Result<Self, Error> {
         let mut read = Self::default();
         let mut seen = 0_u64;
-        // Limits the total length of the tables of blocks that are read. Chunks share no bytes, so the total length of
-        // their tables is at most the total length of all chunks.
+        // Limits the total length of the tables of blocks that are read. Undamaged chunks share no bytes, so the total
+        // length of their tables is at most the total length of all chunks.
         let mut left = chunks_len(frame.header());
         progress.advance(0)?;
         each(frame, survey, &mut |chunks, run| {
@@ -115,7 +116,8 @@ impl ReadHeaders {
             } else {
                 read.first_uncompared.get_or_insert(entry.number);
             }
-            // A chunk that cannot be read is skipped. If a disk sector is damaged, only the chunks in it are lost.
+            // A chunk that cannot be read is skipped, so that a damaged disk sector costs only the chunks in this
+            // sector.
             let Ok(first) = chunks.stored_bytes(&entry, CHUNK_START_LEN) else { return Ok(()) };
             let header = valid_header(&first, entry.nbytes, rules);
             if let Some(header) = &header {
@@ -138,16 +140,16 @@ impl ReadHeaders {
         Ok(read)
     }
 
-    /// The filters that most chunks have, because the filters in the header may be damaged. In a tie, the filters in the
-    /// header are preferred.
+    /// The filters that most chunks have. They are used instead of the filters in the header, which may be damaged. In
+    /// a tie, the filters in the header are preferred.
     fn usual_filters(&self, header: &Header) -> Option<Vec<Filter>> {
         let is_stated = |filters: &[Filter]| header.pipeline().eq(filters.iter().copied());
         let usual = self.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         usual.map(|(filters, _)| filters.clone())
     }
 
-    /// The numbers of the filters that cannot be the damage of a single chunk: the header of the frame or several chunks
-    /// have them.
+    /// The numbers of the filters that do not come from damage to a single chunk, because the header of the frame or
+    /// several chunks have these filters.
     fn shared_filters(&self, header: &Header) -> BTreeSet<u8> {
         let mut counts = BTreeMap::<u8, u64>::new();
         for (filters, count) in &self.pipelines {
@@ -159,7 +161,8 @@ impl ReadHeaders {
         header.pipeline().map(|filter| filter.id).chain(of_chunks).collect()
     }
 
-    /// Replaces the spans by the byte ranges of the chunks whose ends are known, sorted by their starts.
+    /// Returns the byte ranges of the chunks whose ends are known, sorted by their starts. Empties `spans`, to free its
+    /// memory.
     fn owned<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,
@@ -172,8 +175,8 @@ impl ReadHeaders {
         let mut owned: Vec<Range<u64>> = agreeing.map(ChunkSpan::range).collect();
         drop(spans);
         let mut is_known = |chunk: &Disagreement, end: u64| {
-            // The header is damaged, so the end according to the blocks may be wrong too. It counts only if another
-            // chunk or the chunk index begins there.
+            // The header is damaged, so the end according to the blocks may be wrong too. The end counts as known only
+            // if another chunk or the chunk index begins there.
             let next = next_start(&self.places, chunk.start).unwrap_or(chunks.end());
             let entry = ChunkEntry { number: 0, nbytes: Some(nbytes), place: ChunkPlace::Frame(end) };
             let mut begins_chunk = || {
@@ -203,8 +206,9 @@ impl HeaderScan {
         let wrong_lengths: BTreeSet<u64> =
             read.disagreements.iter().filter(has_wrong_length).map(|chunk| chunk.number).collect();
         if !wrong_lengths.is_empty() {
-            // A chunk whose length is right can share bytes with a chunk whose length is wrong. Its place is not in doubt, so
-            // the chunks that share bytes are found again without the wrong lengths.
+            // A chunk whose length is right can share bytes with a chunk whose length is wrong. The place of the chunk
+            // with the right length is not in doubt. So the chunks that share bytes are determined again, without the
+            // chunks whose length is wrong.
             read.spans.retain(|span| !wrong_lengths.contains(&span.number));
             sharing = overlapping(&read.spans);
         }
@@ -215,7 +219,8 @@ impl HeaderScan {
             unowned_finding = unowned_files(frame, survey, &read.places);
         } else if read.places.len() < MAX_COMPARED && !survey.header.is_sparse {
             let nbytes = survey.parts.sizes.chunksize.into();
-            // If two chunks overlap partly, one length is wrong, so unowned bytes prove nothing.
+            // If two chunks overlap but do not begin at the same offset, one of their lengths is wrong. The list of
+            // unowned bytes may then be wrong too, so no places are inferred from it.
             let is_partly_shared = read
                 .spans
                 .iter()
@@ -290,26 +295,26 @@ impl HeaderScan {
         is_repeated(&self.places, place) || self.sharing.contains(&entry.number)
     }
 
-    /// The place of a chunk whose entry in the chunk index is wrong, if it can be inferred.
+    /// The place of a chunk whose entry in the chunk index is wrong; `None` if the place was not inferred.
     pub(super) fn inferred_place(&self, number: u64) -> Option<ChunkPlace> {
         let offset = self.inferred.as_ref()?.offsets.get(&number)?;
         Some(ChunkPlace::Frame(*offset))
     }
 
-    /// Why the place of a stored chunk may be wrong.
+    /// The reasons why the place of a stored chunk may be wrong.
     pub(super) fn doubts_of_place(&self, number: u64) -> impl Iterator<Item = String> {
         let inferred = self.inferred.as_ref().filter(|inferred| inferred.has(number));
         let inferred = inferred.map(|inferred| inferred.method.doubt().to_owned());
         self.place_doubt.clone().into_iter().chain(inferred)
     }
 
-    /// Whether the place of a chunk could be inferred if the order of the file was assumed.
+    /// Whether the place of a chunk would be inferred if the caller assumed the order of the file.
     pub(super) fn needs_order(&self, number: u64) -> bool {
         self.without_order.as_ref().is_some_and(|inferred| inferred.has(number))
     }
 
-    /// The number of bytes up to the next chunk or the end of the chunks; 0 if the next chunk is not known. In a sparse
-    /// frame there is no limit, because each chunk has a file of its own.
+    /// The number of bytes from the start of a chunk to the next chunk or to the end of all chunks; 0 if the next chunk
+    /// is not known. In a sparse frame there is no limit, because each chunk is in a separate file.
     pub(super) fn room(&self, entry: &ChunkEntry) -> u64 {
         let ChunkPlace::Frame(start) = entry.place else { return u64::MAX };
         if self.first_uncompared.is_some() {
@@ -351,8 +356,8 @@ fn unowned_ranges<R: ReadAt>(frame: &Frame<&R>, survey: &Survey, owned: &[Range<
     unowned.map(|range| start + range.start..start + range.end).collect()
 }
 
-/// The parts of the ranges before the first chunk that an entry leads to. A damaged chunk can own the bytes after its
-/// start. `places` must be sorted.
+/// For each range, the part before the first of the `places` in the range. A damaged chunk may begin at this place and
+/// own all bytes after it. `places` must be sorted.
 fn without_entries(ranges: &[Range<u64>], places: &[u64]) -> impl Iterator<Item = Range<u64>> {
     let before_entry = |range: &Range<u64>| {
         let next = places.get(places.partition_point(|&place| place < range.start));

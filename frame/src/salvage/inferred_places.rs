@@ -36,7 +36,7 @@ impl InferredPlaces {
 pub(super) enum Method {
     /// One entry is wrong, and one chunk has no entry.
     OnlyOne,
-    /// The n-th chunk of the file belongs to the n-th entry of a stored chunk.
+    /// The n-th chunk of the file belongs to the n-th entry without a special value.
     FileOrder,
 }
 
@@ -59,8 +59,8 @@ impl Method {
 pub(super) struct StatedPlaces<'s> {
     /// The byte ranges of the chunks whose ends are known, sorted by their starts.
     pub(super) owned: &'s [Range<u64>],
-    /// The offsets in the entries of stored chunks, sorted. Some can be wrong: the offset of another chunk, or one
-    /// where no chunk begins.
+    /// The offsets in the entries of stored chunks, sorted. An offset can be wrong: it can be the offset of another
+    /// chunk, or an offset where no chunk begins.
     pub(super) offsets: &'s [u64],
     /// The byte ranges that belong to no chunk in `owned`, and to no recorded hole, sorted.
     pub(super) unowned: &'s [Range<u64>],
@@ -70,16 +70,16 @@ pub(super) struct StatedPlaces<'s> {
 }
 
 impl StatedPlaces<'_> {
-    /// Infers the places of the chunks whose entries are wrong. An entry is wrong if it is neither a place nor a special
-    /// value, or if it leads into the middle of a chunk. If several entries lead to the same chunk, each of these
-    /// entries may be wrong.
+    /// Infers the places of the chunks whose entries are wrong. An entry is wrong if it is neither a place nor a
+    /// special value, or if it leads into the middle of a chunk. If several entries lead to the same chunk, all of them
+    /// count as wrong.
     ///
     /// Places are inferred only if all unowned bytes belong to whole chunks, and only with one of two methods:
     ///
     /// - [`Method::OnlyOne`], if one chunk has no entry, and one entry is wrong.
-    /// - [`Method::FileOrder`], if the file has as many chunks as the index has entries without a special value, and all
-    ///   right entries lead to the chunks in the order of the file. This is only an assumption, because replaced chunks
-    ///   are at the end of the file.
+    /// - [`Method::FileOrder`], if the file has as many chunks as the index has entries without a special value, and
+    ///   all right entries lead to the chunks in the order of the file. The inferred places are only assumptions,
+    ///   because a replaced chunk is at the end of the file.
     ///
     /// Otherwise, the result is `None`.
     pub(super) fn infer<R: ReadAt>(
@@ -140,8 +140,9 @@ impl StatedPlaces<'_> {
         Ok(Some(InferredPlaces { offsets, method, all }))
     }
 
-    /// The byte ranges of the chunks without an entry. The result is `None` if there are none, if there are more than
-    /// stored entries, or if some of the unowned bytes do not belong to a whole chunk.
+    /// The byte ranges of the chunks without an entry. The result is `None` if there are no such chunks, or more such
+    /// chunks than entries without a special value. It is also `None` if some of the unowned bytes do not belong to a
+    /// whole chunk.
     fn orphans<R: ReadAt>(
         &self,
         chunks: &mut Chunks<'_, &R>,
@@ -149,14 +150,16 @@ impl StatedPlaces<'_> {
         progress: &mut Progress<'_>,
     ) -> Result<Option<Vec<Range<u64>>>, Error> {
         let mut orphans = Vec::new();
-        // Chunks share no bytes, so their tables have no more bytes than the chunks.
+        // Limits the total length of the tables of blocks that are read. Chunks share no bytes, so their tables
+        // together have no more bytes than the chunks.
         let mut left = chunks.end();
         for unowned in self.unowned {
             let mut start = unowned.start;
             while start < unowned.end {
                 let entry = ChunkEntry { number: 0, nbytes: Some(nbytes), place: ChunkPlace::Frame(start) };
                 let end = whole_chunk_end(chunks, &entry, self.rules, &mut left);
-                // If an entry leads to `start`, this chunk is damaged, and hides how many chunks follow it.
+                // If an entry leads to `start`, the chunk there is damaged, because the range of an undamaged chunk
+                // would be in `owned`. It is not known where a damaged chunk ends, or how many chunks follow it.
                 let has_entry = self.offsets.binary_search(&start).is_ok();
                 let Some(end) = end.filter(|&end| end <= unowned.end && !has_entry) else { return Ok(None) };
                 orphans.push(start..end);

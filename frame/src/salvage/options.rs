@@ -35,13 +35,13 @@ use crate::write::output::Output;
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
 /// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved, and reported as [unverified](SalvageReport::unverified). If more entries are wrong, their chunks are lost, unless the order of the chunks is [assumed](Self::assume_order). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
-/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost, and so is a chunk that ends in a page of zeros. The items of lost chunks get the [fill value](Self::fill). |
-/// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed; the report lists them as [outdated](SalvageReport::outdated). |
+/// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost. A chunk that ends in a page of zeros is lost too, if zeros follow it. The items of lost chunks get the [fill value](Self::fill). |
+/// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed. Otherwise, the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, it
-/// counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk is copied
-/// and reported.
+/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, the
+/// filter counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk
+/// is copied and reported.
 ///
 /// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
@@ -50,8 +50,8 @@ use crate::write::output::Output;
 /// A salvage needs as much memory for one chunk as a check with
 /// [`CheckDepth::ChunkData`](crate::CheckDepth::ChunkData). It also needs memory for four copies of the header and the
 /// trailer, 64 bytes for each chunk of the array, and a text for each range of lost or restored chunks. If the chunk
-/// index is lost, it needs 200 bytes for each chunk in the file, even if a later chunk has replaced it. It also needs
-/// up to 256 MiB for the list of holes that `ArrayUpdate` left in the frame.
+/// index is lost, a salvage needs 200 bytes for each chunk in the file, including chunks that were replaced later. It
+/// also needs up to 256 MiB for the list of holes that `ArrayUpdate` left in the frame.
 ///
 /// ```
 /// use b2nd_frame::{Frame, Salvage};
@@ -103,8 +103,9 @@ impl Fill {
 }
 
 impl Salvage<'_> {
-    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage. The directory may lack the
-    /// file `chunks.b2frame`: then the shapes and the dtype must be given, and the order of the chunks [assumed].
+    /// Opens the damaged frame in a file, or in the directory of a sparse frame, for a salvage. If the directory lacks
+    /// the file `chunks.b2frame`, the shapes and the dtype must be given, and the order of the chunks must be
+    /// [assumed].
     ///
     /// [assumed]: Salvage::assume_order
     ///
@@ -164,8 +165,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         self
     }
 
-    /// Sets the value of the items of lost chunks. If an earlier salvage has lost chunks of this frame, all lost chunks must
-    /// have the same value, because the frame can record only one.
+    /// Sets the value of the items of lost chunks. If an earlier salvage has lost chunks of this frame, all lost chunks
+    /// must have the same value, because the frame can record only one fill value.
     pub fn fill(mut self, fill: Fill) -> Self {
         self.fill = fill;
         self
@@ -173,19 +174,20 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
 
     /// If there is no chunk index, uses the n-th chunk of the file as chunk n of the array.
     ///
-    /// If the chunk index has wrong entries, this method also saves the chunks of these entries, if the file has as many
-    /// chunks as the index has entries that are not special, and if all right entries are in the order of the file.
-    /// These chunks are reported as [unverified](SalvageReport::unverified).
+    /// If the chunk index has wrong entries, the chunks of these entries can be saved too, and are reported as
+    /// [unverified](SalvageReport::unverified). For this, the file must have as many chunks as the index has entries
+    /// that are not special, and all right entries must be in the order of the file.
     ///
     /// Writers store the chunks in the order of their numbers at first. But a special chunk takes no bytes in the file,
     /// so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get wrong
-    /// numbers too, because they are at the end of the file. Therefore the order is not assumed without this call: if a
-    /// frame with several chunks has no chunk index, the error is [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
+    /// numbers too, because they are at the end of the file. Therefore the order is not assumed by default. Without
+    /// this call, a frame with several chunks and without a chunk index causes the error
+    /// [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
     /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several.
-    /// If a range has damaged chunk headers that can still be recognized, it counts as at least one lost chunk for each
-    /// of them. If the sum of these minimums is higher than the number of missing chunks, no range counts as a lost
-    /// chunk, and the missing chunks are taken to be the last chunks of the array.
+    /// If a range has damaged chunk headers that can still be recognized, the range counts as at least one lost chunk
+    /// for each of these headers. If the sum of these minimums is higher than the number of missing chunks, no range
+    /// counts as a lost chunk, and the missing chunks are taken to be the last chunks of the array.
     ///
     /// If the chunk index is lost, the chunks are verified only if each chunk of the array was found, or can be recognized in
     /// a damaged range, and the file has no other chunks. Otherwise, any number may be wrong, and all chunks are
@@ -194,8 +196,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
-    /// file is chunk n. Either way, a number can be wrong: C-Blosc2 numbers the files in the order in which it first
-    /// stores the chunks, and a chunk of zeros has no file until it gets other items.
+    /// file is chunk n. In both cases, the number of a chunk can be wrong. C-Blosc2 numbers the files in the order in
+    /// which it first stores the chunks, and a chunk of zeros has no file until other items are written to it.
     pub fn assume_order(mut self) -> Self {
         self.assumes_order = true;
         self
@@ -246,10 +248,11 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         Ok(notes.report(Frame::parse(&writer.header()?)?))
     }
 
-    /// Writes the new frame to a path that must not exist yet, and opens it. The frame type stays the same.
+    /// Writes the new frame to a path that must not exist yet, and opens it. The new frame is contiguous or sparse, as
+    /// the damaged frame is.
     ///
-    /// The new frame is written under a temporary name and checked. Only then does it get its name. If nothing can be
-    /// saved, nothing is written.
+    /// The new frame is written under a temporary name and checked. Only after the check is it renamed to its final
+    /// name. If nothing can be saved, nothing is written.
     ///
     /// # Errors
     ///
@@ -280,8 +283,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
         let is_sparse = self.file.directory().is_some();
-        // The new path is checked before anything else. Otherwise a long salvage could fail at its end because the path
-        // exists.
+        // The new path is checked before anything else. Otherwise, a long salvage could fail only at its end, because
+        // the path exists.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
         // The deadline for the lock is now, so the lock is tried once, without waiting.
         let now = Some(Instant::now());
@@ -329,7 +332,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
         notes: &mut Notes,
     ) -> Result<(), Error> {
         let saved = save(&mut self.file, survey, self.fill.special(), writer, notes);
-        // A writer without a lock can have changed the frame meanwhile.
+        // A program that takes no lock can have changed the frame while it was read.
         self.file.unless_changed(&survey.header.prefix, saved)
     }
 }

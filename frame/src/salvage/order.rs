@@ -27,7 +27,8 @@ pub(super) struct Order {
     /// The offsets of the chunks that were found or, in a sparse frame, the numbers of their files.
     pub(super) found: Vec<u64>,
     gaps: Vec<DamagedGap>,
-    /// Whether a commit has recorded holes. Then the chunks that were there are at the end of the file.
+    /// Whether a commit has recorded holes. If so, the chunks that were in the holes have been replaced by chunks at
+    /// the end of the file, so the order of the file is not the order of the chunk numbers.
     has_replaced: bool,
     is_sparse: bool,
     /// The offset where the last chunk that was found ends.
@@ -42,7 +43,7 @@ struct DamagedGap {
     before: usize,
     /// The offset of the first damaged byte.
     start: u64,
-    /// The number of damaged bytes. Holes that a commit has recorded can lie between them, and do not count.
+    /// The number of damaged bytes. Holes that a commit has recorded can lie between these bytes, and do not count.
     len: u64,
     /// The number of damaged chunks in the gap that still have a recognizable header.
     traces: u64,
@@ -61,7 +62,8 @@ impl Order {
 
     /// Whether the file has exactly the chunks of the array, so that the n-th chunk of the file can be chunk n. `end` is the
     /// offset where the last chunk ends according to the header, if it is known.
-    // If fewer chunks are found, the others are lost or special, and nothing shows which. If there are more, some are old.
+    // If the file has fewer chunks than the array, the other chunks of the array are lost or special, and nothing shows
+    // which chunks these are. If the file has more chunks, some of them are old.
     pub(super) fn is_complete(&self, nchunks: u64, end: Option<u64>) -> bool {
         if self.is_sparse {
             return self.found.iter().copied().eq(0..nchunks);
@@ -221,10 +223,10 @@ mod tests {
         // The array has nine chunks, so four are lost. The gap of 300 bytes gets three of them, and the gap of 100
         // bytes gets one.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
-        // One chunk is lost, but nothing shows in which gap it was. So no gap gets it.
+        // One chunk is lost, but nothing shows in which of the two gaps it was. So no gap gets a lost chunk.
         assert_eq!(numbers(&order([(300, 0), (100, 0)]), 6, 2100), [0, 1, 2, 3, 4]);
         // Four chunks are lost. The three traces in the first gap are headers of lost chunks, so this gap gets three
-        // of them, and the second gap gets one.
+        // lost chunks, and the second gap gets one.
         assert_eq!(numbers(&order([(100, 3), (100, 0)]), 9, 2100), [0, 1, 5, 6, 8]);
     }
 
@@ -243,12 +245,13 @@ mod tests {
     fn is_complete_needs_a_trace_of_each_chunk_that_was_not_found() {
         let is_complete = |gaps, nchunks| order(gaps).is_complete(nchunks, Some(2100));
         assert!(is_complete([(0, 0), (0, 0)], 5));
-        // A chunk is special or lost, or one of the chunks is an old one.
+        // If the array has six chunks, one of them is special or lost. If it has four, one of the five chunks in the
+        // file is old.
         assert!(!is_complete([(0, 0), (0, 0)], 6) && !is_complete([(0, 0), (0, 0)], 4));
         assert!(is_complete([(300, 2), (100, 1)], 8));
-        // Three chunks are missing, and the gaps have traces of three, but the gap of 100 bytes has none of them.
+        // Three chunks are missing, and the gaps have three traces together, but the gap of 100 bytes has no trace.
         assert!(!is_complete([(300, 3), (100, 0)], 8));
-        // According to the header, other chunks follow.
+        // According to the header, the chunks end at 2200, so another chunk follows the last chunk that was found.
         let order = Order { gaps: Vec::new(), ..order([(0, 0), (0, 0)]) };
         assert!(!order.is_complete(5, Some(2200)) && order.is_complete(5, None));
         assert!(!Order { has_replaced: true, ..order }.is_complete(5, None));

@@ -1,5 +1,5 @@
-//! Finds the holes that commits have recorded. The bytes of a hole are those of an older state of the frame: they can
-//! be a whole chunk or chunk index, which must not be taken for a part of the frame.
+//! Finds the holes that commits have recorded. The bytes of a hole belong to an older state of the frame. They can be a
+//! whole chunk or a whole chunk index, but must not be taken for a part of the frame.
 
 use core::ops::Range;
 
@@ -17,7 +17,7 @@ pub(super) fn find<R: ReadAt>(
     find_at_most(file, header_len, end, MAX_READ)
 }
 
-/// [`find`], but no record is read after `most` holes were found.
+/// Like [`find`], but reads no further record after `most` holes were found.
 fn find_at_most<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header_len: u64,
@@ -26,7 +26,7 @@ fn find_at_most<R: ReadAt>(
 ) -> Result<Vec<Range<u64>>, Error> {
     let (mut search, mut at, mut holes) = (Search::new(MAGIC), header_len, Vec::new());
     // A hostile file can be full of bytes that look like records. Undamaged records share no bytes, so together they
-    // are no longer than the file. Each is read at most twice.
+    // are no longer than the file. Each record is read at most twice, so at most twice the length of the file is read.
     let mut left = file.len.saturating_mul(2);
     while holes.len() < most
         && let Some(found) = search.next(file, at)?
@@ -52,10 +52,11 @@ fn find_at_most<R: ReadAt>(
     Ok(holes)
 }
 
-/// The end of the hole that has the byte at an offset; `None` if it is in no hole.
+/// The end of the hole that contains the byte at an offset; `None` if the byte is in no hole.
 pub(super) fn end_of_hole(holes: &[Range<u64>], at: u64) -> Option<u64> {
     let before = holes.partition_point(|hole| hole.start <= at);
-    // Holes of different records do not overlap, unless a record is wrong.
+    // Holes do not overlap, unless a record is wrong. So only the last hole that begins at or before the offset can
+    // contain the byte.
     let last = before.checked_sub(1).and_then(|last| holes.get(last))?;
     (at < last.end).then_some(last.end)
 }

@@ -17,8 +17,8 @@ use crate::header::section::ARRAY_NAME;
 pub struct SalvageReport {
     /// The header of the new frame.
     pub frame: Frame<()>,
-    /// The restored parts of the header, the chunk index, the trailer and the chunk headers. Their right values come
-    /// from the rest of the frame or from the caller, or are the defaults of python-blosc2.
+    /// The restored parts of the header, the chunk index, the trailer and the chunk headers. The right values of these
+    /// parts come from the rest of the frame or from the caller, or are the defaults of python-blosc2.
     pub restored: Vec<Restored>,
     /// The order of the chunks, if it was [assumed](crate::Salvage::assume_order).
     pub assumed_order: Option<AssumedOrder>,
@@ -35,15 +35,15 @@ pub struct SalvageReport {
     ///   filter in the chunk header. If the version number is damaged, the data may need the ignored filter.
     /// - The chunk is not compressed, so damage in its data leaves no trace. This reason is given only for a contiguous
     ///   frame whose chunk index or other chunks are damaged.
-    /// - The entry of the chunk in the chunk index is wrong, and its place was inferred: it is the only chunk in the file
-    ///   without an entry, or the order of the file was [assumed](crate::Salvage::assume_order). If two entries lead to
-    ///   the same chunk, either can be wrong, so both are reported.
+    /// - The entry of the chunk in the chunk index is wrong, so the place of the chunk was inferred. Either it is the
+    ///   only chunk in the file without an entry, or the order of the file was [assumed](crate::Salvage::assume_order).
+    ///   If two entries lead to the same chunk, either can be wrong, so both are reported.
     /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
     ///   not have exactly the chunks of the array. All stored chunks are unverified then.
     /// - The chunk index that was found is from before the last commit of `ArrayUpdate`, because the file ends within that
     ///   commit. All stored chunks are unverified then.
-    /// - The header is lost, and several lengths of it fit the chunk index. With another length, the entries lead to other
-    ///   chunks.
+    /// - The header is lost, and several header lengths fit the chunk index, or no header length fits all its entries.
+    ///   With another length, the entries lead to other chunks.
     /// - The chunk is special, but the file has bytes that may belong to no other chunk. If the entry of the chunk is
     ///   damaged, these bytes may be its data.
     /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
@@ -51,21 +51,22 @@ pub struct SalvageReport {
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,
     /// The finding of a [`check`](crate::check()) for bytes or chunk files that no entry of the chunk index refers to
-    /// ([`UnownedBytes`](crate::FindingCode::UnownedBytes)). They are not in the new frame.
+    /// ([`UnownedBytes`](crate::FindingCode::UnownedBytes)). These bytes are not in the new frame.
     ///
-    /// Replaced and deleted chunks leave such bytes, so this is no sign of damage. But if an entry is damaged so that it
-    /// leads to another chunk, or to an earlier state of its chunk, these bytes can be the only trace: a chunk in the new
-    /// frame may then be in the wrong place, or out of date, without being [`unverified`](Self::unverified).
+    /// Replaced and deleted chunks leave such bytes, so the finding alone is no sign of damage. But the finding can be
+    /// the only trace of a damaged entry that now leads to another chunk, or to an earlier state of its chunk. In that
+    /// case, a chunk of the new frame is in the wrong place or out of date, but is not reported as
+    /// [`unverified`](Self::unverified).
     pub unowned: Option<Finding>,
     /// The lost metalayers and vlmetalayers.
     pub lost_metalayers: Vec<MetalayerNote>,
     /// The vlmetalayers in the new frame whose values were not decompressed, because they exceed the expansion limit or
-    /// the memory, or the feature `decompress` is off. This is no sign of damage.
+    /// the memory, or the feature `decompress` is off. Such a vlmetalayer is no sign of damage.
     pub unverified_metalayers: Vec<MetalayerNote>,
-    /// The names of the vlmetalayers that python-blosc2 has computed from the items
-    /// ([`is_derived`](crate::Vlmetalayer::is_derived)), and that are not in the new frame, because its items may
-    /// differ: a chunk is lost or unverified, the order of the chunks was assumed, or the caller gave entries of the
-    /// array's metalayer. They are not lost, because python-blosc2 can compute them again.
+    /// The names of vlmetalayers that are not in the new frame because they may not fit its items. python-blosc2 has
+    /// computed these vlmetalayers from the items ([`is_derived`](crate::Vlmetalayer::is_derived)), and can compute
+    /// them again, so they do not count as lost. The items may differ if a chunk is lost or unverified, if the order of
+    /// the chunks was assumed, or if the caller gave entries of the array's metalayer.
     pub outdated: Vec<String>,
     /// The numbers of stored and special chunks in the new frame. A lost chunk counts as a special chunk with the fill
     /// value.
@@ -116,7 +117,7 @@ impl Notes {
         }
     }
 
-    /// Notes once that the trailer was restored.
+    /// Notes that the trailer was restored, unless this is noted already.
     pub(super) fn restore_trailer_markers(&mut self) {
         if !self.restored.contains(&Restored::TrailerMarkers) {
             self.restored.push(Restored::TrailerMarkers);
@@ -166,7 +167,8 @@ pub enum Restored {
     HeaderFile,
     /// A byte of the header that has only one right value.
     Byte {
-        /// The part that the byte belongs to: the name of the value whose marker it is, `the header`, or `the magic`.
+        /// The part that the byte belongs to: `the header`, `the magic`, or the name of the field whose marker the byte
+        /// is.
         part: &'static str,
         /// The offset of the byte in the frame.
         offset: usize,
@@ -214,8 +216,8 @@ pub enum Restored {
 pub struct AssumedOrder {
     /// The number of chunks that were found.
     pub found: u64,
-    /// The number of missing chunks before the last chunk that was found. Chunks that are missing after it do not
-    /// count.
+    /// The number of missing chunks before the last chunk that was found. Chunks that are missing after this chunk do
+    /// not count.
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,
@@ -312,9 +314,9 @@ impl SalvageReport {
     }
 
     /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value
-    /// is wrong and nothing else in the file shows it. Such a value can be a shape that has the right grid of chunks, a
-    /// chunk shape that has the right grid of blocks, a dtype, or data. Entries of the chunk index can be wrong if
-    /// there are [`unowned`](Self::unowned) bytes.
+    /// is wrong and nothing else in the file shows that it is wrong. For example, a wrong shape can have the same grid
+    /// of chunks as the right shape, and a wrong chunk shape the same grid of blocks. A dtype or data can also be
+    /// wrong. If there are [`unowned`](Self::unowned) bytes, entries of the chunk index can be wrong too.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

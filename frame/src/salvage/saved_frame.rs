@@ -46,12 +46,12 @@ struct SavedChunk {
 /// some bytes of its data may be damaged.
 const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 
-/// The doubt about a chunk that ends with a zero, if only zeros follow.
+/// The doubt about a chunk that ends with a zero, if only zeros follow the chunk.
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about the last compressed chunk of a frame or chunk file if it ends with zeros, from the start of a page
-/// on.
+/// The doubt about a compressed chunk at the end of the chunks or of a chunk file, if all its bytes from the start of
+/// its last page on are zeros.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 
@@ -91,7 +91,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, CHUNK_START_LEN)? else {
             return Err("its file is missing".to_owned().into());
         };
-        // No writer stores this flag, so it is wrong even if the chunk cannot be decompressed here.
+        // No writer stores this flag, so the flag is wrong, and is cleared even if this build cannot decompress the
+        // chunk.
         let is_lazy = clear_lazy(&mut first.bytes);
         let mut saved = self.read_with(first)?;
         if is_lazy {
@@ -119,7 +120,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             let doubts: Vec<String> = [DAMAGED_HEADER.into()].into_iter().chain(saved.doubt).collect();
             return Ok(SavedChunk { doubt: Some(doubts.join("; ")), restored: vec![restored], ..saved });
         }
-        // Tries the chunk again, each time with one number of its header restored.
+        // Verify the chunk again, each time with one number of its header restored.
         let headers = match &verified {
             Err(ChunkError::Damaged(_)) => self.restored_headers(&first),
             // The sizes in the header are right. But a filter that only this chunk has may be damaged.
@@ -157,8 +158,9 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         if chunk_data::ends_in_zeros(&bytes, &after, at) {
             return Err(it(ENDS_IN_ZEROS.into()).into());
         }
-        // Neither a chunk nor the chunk index begins with zeros, so the bytes after the chunk are lost. The zeros can begin
-        // within the chunk, and not only where a page begins: downloads are written in pieces of any length.
+        // If only zeros follow the chunk, bytes of the file were lost there, because neither a chunk nor the chunk
+        // index begins with zeros. The lost bytes can begin within the chunk, and not only at the start of a page,
+        // because programs write downloads in pieces of any length.
         let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
@@ -230,8 +232,10 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
 
     /// Restores the stored size of a chunk that can be decompressed, if its last block does not end where the chunk ends
     /// according to its header. Returns the first bytes of the chunk and the change, as in `restored_headers`.
-    // If the next chunk or the end of the file is there, the size counts as right, as in a check: if the block size is not
-    // a multiple of the type size, C-Blosc2 can write more blocks than the header says.
+    // The size in the header counts as right if the next chunk begins exactly where the chunk ends according to this
+    // size, or if the chunks or the file end there. A check does the same. The last block can end earlier even in an
+    // undamaged chunk: if the block size is not a multiple of the type size, C-Blosc2 can write more blocks than the
+    // header says.
     fn restored_length(&mut self, first: &ChunkBytes) -> Option<(Vec<u8>, String)> {
         let stated = ChunkHeader::parse(&first.bytes)?.cbytes() as u64;
         let right = if stated == first.room { None } else { self.cbytes(first) };
@@ -309,9 +313,9 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     each(&frame, survey, &mut |chunks, run| copier.copy(chunks, &mut scan, run))?;
     let ChunkCopier { restored, uncompressed, is_damaged, .. } = copier;
     notes.restored.extend(restored.into_iter().map(Restored::Chunks));
-    // Damage often extends to neighbouring chunks in the same file, and uncompressed data does not show it. So all
-    // uncompressed chunks are unverified if any other chunk is damaged. This does not apply to a sparse frame, where
-    // each chunk is in a file of its own.
+    // Damage often extends to neighbouring chunks in the same file, and uncompressed data does not show damage. So all
+    // uncompressed chunks are unverified if the chunk index or another chunk is damaged. This does not apply to a
+    // sparse frame, because each of its chunks is in a separate file.
     if !survey.header.is_sparse && (is_damaged || !notes.lost.is_empty()) {
         notes.unverified.extend(uncompressed);
         notes.unverified.sort_by_key(|range| range.first);
@@ -325,8 +329,8 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
         )));
     }
     let lost: u64 = notes.lost.iter().map(|range| range.count).sum();
-    // If all chunks are lost, the result is an error: the new frame would have no item of the old frame, only fill
-    // values.
+    // If all chunks are lost, the result is an error, because the new frame would have only fill values, and no item of
+    // the old frame.
     if let Some(first) = notes.lost.first().filter(|_| lost == nchunks) {
         let why = &first.why;
         return Err(Error::unsupported(format_args!(
@@ -339,9 +343,9 @@ pub(super) fn save<R: ReadAt, W: Write + Seek>(
     Ok(())
 }
 
-/// Builds the trailer from the kept vlmetalayers and, if there are losses or doubts to note, the note about them.
-/// Vlmetalayers that python-blosc2 has computed from the items are kept only if no item can have changed. Also returns
-/// whether the trailer has vlmetalayers.
+/// Builds the trailer from the kept vlmetalayers. If there are losses or doubts, the trailer also gets a note about
+/// them. Vlmetalayers that python-blosc2 has computed from the items are kept only if no item can have changed. Also
+/// returns whether the trailer has vlmetalayers.
 fn trailer(survey: &Survey, notes: &mut Notes, fill: SpecialValue) -> Result<(Vec<u8>, bool), Error> {
     let mut note = survey.before.clone();
     if !note.lost.is_empty() && !notes.lost.is_empty() && note.fill != fill.name() {

@@ -49,8 +49,9 @@ pub(super) struct FrameParts {
     pub(super) sizes: Sizes,
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Range<u64>>,
-    /// Why all stored chunks may have wrong places: with another `header_len`, the entries of the chunk index lead to other
-    /// chunks; a later commit has replaced the index; or there is no index, and the order of the file is assumed.
+    /// Why all stored chunks may have wrong places. There are three possible reasons. Another `header_len` is possible,
+    /// with which the entries of the chunk index lead to other chunks. Or a later commit has replaced the index. Or
+    /// there is no index, and the order of the file is assumed.
     pub(super) place_doubt: Option<String>,
 }
 
@@ -71,8 +72,9 @@ struct IndexPlace {
 }
 
 /// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. With `needs_header`, an entry must lead to a chunk header with the right sizes. Without it,
-/// each entry must be possible, and one of them must lead to a header whose sizes can be restored.
+/// agree with the chunks. If `needs_header` is true, at least one entry must lead to a chunk header with the right
+/// sizes, unless all chunks are special. If it is false, no entry may be invalid, and at least one entry must lead to a
+/// chunk header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -111,9 +113,9 @@ fn find_parts<R: ReadAt>(
                 let place_doubt = len_doubt.clone();
                 let index = Some(start..end);
                 let parts = FrameParts { header_len, sizes, index, place_doubt };
-                // The data of a chunk can look like an index, but no trailer follows such data. So a trailer must
-                // follow an index. There is one exception: the trailer may be missing if the index is where the header
-                // says, and no entry is wrong.
+                // The data of a chunk can look like an index, but no trailer follows such data. So an index is accepted
+                // only if a trailer follows it. There is one exception: the trailer may be missing if the index is
+                // where the header says, and no entry is wrong.
                 let is_index = is_trailer(&file.read(end, TRAILER_START.len() as u64)?);
                 if nwrong == 0 && (is_index || is_stated) {
                     return with_doubt_of_age(file, header, parts).map(Some);
@@ -131,7 +133,8 @@ fn find_parts<R: ReadAt>(
 
 /// If a commit begins between the index and the end of the frame (according to the header), adds the doubt that this
 /// index was replaced.
-// If a file ends within its last commit, the index of this commit is lost, as is the record that lists the old one.
+// If a file ends within its last commit, the index of this commit is lost. The record that lists the old index as a
+// hole can be lost too, and then nothing else shows that this index is old.
 fn with_doubt_of_age<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -177,7 +180,7 @@ fn searched_places<R: ReadAt>(
     Ok(found)
 }
 
-/// The possible places of an index, without those that a commit has replaced.
+/// The possible places of an index, without the places of old indexes that a commit has replaced.
 fn not_replaced<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -326,7 +329,7 @@ fn find_trailer<R: ReadAt>(
     file.read(start, MAX_TRAILER_LEN as u64).map(|bytes| Some(bytes.into()))
 }
 
-/// Reads the vlmetalayers of the trailer at the start of `bytes`. Vlmetalayers that cannot be read are lost.
+/// Reads the vlmetalayers of the trailer at the start of `bytes`. Vlmetalayers that cannot be read are noted as lost.
 fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut kept = Vec::new();
     // `left` limits how many bytes of contents are checked in total. Undamaged contents share no bytes, so together
@@ -363,11 +366,11 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// The intact chunk of a vlmetalayer.
 struct IntactChunk {
     bytes: Vec<u8>,
-    /// Whether it is the first possible content. The index of vlmetalayers refers to that one.
+    /// Whether this is the first possible content, to which the index of vlmetalayers refers.
     is_first: bool,
-    /// The reason for each cleared flag of its header.
+    /// The reason for each cleared flag in the header of the chunk.
     cleared: Vec<&'static str>,
-    /// Why its value could not be verified.
+    /// Why the value of the chunk could not be verified.
     doubt: Option<String>,
 }
 
@@ -436,7 +439,7 @@ pub(super) struct Survey {
     pub(super) header: DamagedHeader,
     pub(super) parts: FrameParts,
     pub(super) vlmetalayers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The note of an earlier salvage about its losses.
+    /// The note of an earlier salvage about its losses; empty if there is none.
     pub(super) before: SalvageNote,
     /// The numbers and places of the chunks, if there is no chunk index. Chunks that are not in this list are lost.
     pub(super) order: Option<NumberedChunks>,
@@ -481,7 +484,7 @@ impl Survey {
             notes.restored.push(Restored::Trailer);
         }
         let mut vlmetalayers = trailer.as_ref().map_or_else(Vec::new, |bytes| vlmetalayers(bytes, notes));
-        // Vlmetalayers are also read from a trailer that readers refuse.
+        // Vlmetalayers are read even from a trailer that readers refuse. Such a trailer counts as restored.
         let head = header.head(sizes, header_len, file.len, file.len)?;
         if trailer.is_some_and(|bytes| Trailer::parse_whole(head.header(), bytes).is_err()) {
             notes.restore_trailer_markers();
@@ -543,7 +546,8 @@ fn place<R: ReadAt>(
         return Ok((parts, None));
     }
     // No chunk index was found that has an entry for each chunk of the array. Often the reason is that the array's
-    // metalayer is wrong. It is certainly wrong if the header and the chunk index agree on another number of chunks.
+    // metalayer is wrong. The metalayer is certainly wrong if the header and the chunk index agree on another number of
+    // chunks.
     if let (Some(why), Some(indexed)) = (&contradiction, other_count(file, header)?) {
         let indexed = counted(indexed, "chunk");
         return Err(Error::array_unknown(format_args!(
@@ -552,7 +556,8 @@ fn place<R: ReadAt>(
     }
     let (mut parts, order) = in_order(file, header)?;
     let found = order.found.len();
-    // No chunk has a valid header. If the sizes of the array are right, the sizes in these headers may be damaged.
+    // If no chunk has a valid header, although the header of the frame agrees with the array, the sizes in the chunk
+    // headers may be damaged.
     if found == 0
         && contradiction.is_none()
         && let Some(parts) = find_parts(file, header, false)?
@@ -568,7 +573,7 @@ fn place<R: ReadAt>(
             None => Error::unsupported(format_args!("{nothing}; the given shapes or dtype may be wrong")),
         });
     }
-    // If the array has one chunk, and one chunk was found, its number is certain, and no order must be assumed.
+    // If the array has one chunk, and one chunk was found, its number is certain, so the order need not be assumed.
     let is_only = (nchunks, found) == (1, 1);
     if !assumes_order && !is_only {
         let why = contradiction.map_or(String::new(), |why| format!("{why}; otherwise, "));
@@ -580,7 +585,7 @@ fn place<R: ReadAt>(
         )));
     }
     let end = parts.header_len.saturating_add(header.values.length(HeaderField::Cbytes));
-    // The only chunk of a file can be an old one, if the file ends within the chunk that has replaced it.
+    // Even the only chunk of a file can be an old chunk, if the file ends within the chunk that has replaced it.
     let is_certain = is_only && header.is_sparse
         || order.is_complete(nchunks, Some(end).filter(|_| !header.values.is_lost));
     parts.place_doubt = (!is_certain).then(|| ASSUMED_PLACE.into());

@@ -1,4 +1,4 @@
-//! `Array`: an open array, whose items are read. Its public methods are in `array_methods.rs`.
+//! `Array`: an open array, from which slices are read. Its public methods are in `array_methods.rs`.
 
 use core::fmt;
 use std::fs::File;
@@ -40,12 +40,12 @@ use crate::trailer::frame_trailer::Trailer;
 /// # Super-chunks
 ///
 /// Arrays that `save_array`, `save_tensor` or `pack_tensor` of python-blosc2 wrote have no metalayer with a chunk
-/// shape. Their items are in C order, through all chunks, and a slice reads only the chunks that it needs. Shape and
-/// dtype are in the [trailer](Trailer::packed_tensor).
+/// shape. Their items follow one another in C order, from chunk to chunk. A slice reads only the chunks that it needs.
+/// The shape and the dtype are in the [trailer](Trailer::packed_tensor).
 ///
-/// Any other super-chunk is an array of one dimension. Its items have the typesize of the frame; the dtype is `|V` with
-/// this number, such as `|V16`. If the typesize is 1, or does not divide the size of the data, the items are bytes,
-/// `|u1`.
+/// Any other super-chunk is an array of one dimension. The size of its items is the typesize of the frame, and the
+/// dtype is `|V` with this size, such as `|V16`. If the typesize is 1, or does not divide the size of the data, the
+/// items are bytes with the dtype `|u1`.
 ///
 /// ```
 /// use b2nd_frame::Array;
@@ -57,39 +57,41 @@ use crate::trailer::frame_trailer::Trailer;
 /// # Ok::<(), b2nd_frame::Error>(())
 /// ```
 ///
-/// # What it holds
+/// # What an array keeps in memory
 ///
-/// The metalayer, the dtype and the rules of the array are checked once, when it is opened. Later it keeps what its
-/// slices have read and may need again: pages of the chunk index and tables of blocks, at most 4 MiB each, and memory
-/// for decompressing, at most 16 MiB. A page of more than 2 MiB is not kept, and is decompressed again for each slice.
+/// The metalayer, the dtype and the header are checked once, when the array is opened. Later, the array keeps data that
+/// its slices have read and may need again: at most 4 MiB of pages of the chunk index, and at most 4 MiB of tables of
+/// blocks. It also keeps at most 16 MiB of memory for decompressing. A page of 2 MiB or more is not kept, so each slice
+/// decompresses it again.
 ///
 /// # If the file changes
 ///
-/// An `Array` is the array at the time when it was opened. If another program changes the file, slices fail with
-/// [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After such an
-/// error, all slices fail, even if the file is restored: the array may keep bytes of the change. An array that was
-/// opened by its path also notices if another file replaces the file at this path. If the file was deleted, slices of a
-/// contiguous frame go on reading the open file.
+/// An `Array` describes the array as it was at the time of opening. If another program changes the file, slices fail
+/// with [`Changing`](crate::ErrorKind::Changing), and [`refresh`](Self::refresh) gives the array as it is now. After a
+/// `Changing` error, all later slices of this `Array` fail, even if the file is restored, because the `Array` may keep
+/// bytes that it read during the change. An array that was opened by its path also notices if another file replaces the
+/// file at this path. If the file of a contiguous frame was deleted, slices continue to read the open file.
 ///
-/// python-blosc2 overwrites a chunk file of a sparse frame in its place, before the index. A slice at this moment
-/// fails, or has the new items of this chunk. It can mix bytes of both chunk files only if their lengths and
-/// modification times are equal.
+/// python-blosc2 overwrites a chunk file of a sparse frame in place, and then writes the index. A slice between these
+/// two writes fails, or returns the new items of this chunk. The slice can mix bytes of the old and the new chunk file
+/// only if their lengths and modification times are equal.
 ///
-/// An array of another source, such as a memory map, notices changes only if the source has a
-/// [`version`](ReadAt::version).
+/// If an array reads from a source that is not a file, such as a memory map, it notices changes only if the source has
+/// a [`version`](ReadAt::version).
 ///
-/// Two changes go unnoticed: one just after the array was opened, in a file system with coarse modification times; and,
-/// on Windows, a new file at the path with the same header, length and time.
+/// Two kinds of changes can go unnoticed. In a file system with coarse modification times, an array can miss a change
+/// just after it was opened. On Windows, an array does not notice a new file at its path if the new file has the same
+/// header, length and modification time.
 pub struct Array<R = File> {
     pub(crate) frame: Frame<R>,
     pub(crate) shared: Arc<SharedArray>,
-    /// The version of the opened frame. For a [parsed](Frame::parse) frame, it is taken from the reader before the first
-    /// slice.
+    /// The version of the opened frame. For a [parsed](Frame::parse) frame, the version is taken from the reader before
+    /// the first slice.
     version: OnceLock<Option<FileVersion>>,
 }
 
 impl Array {
-    /// The array that is now at the path; `None` if it has not changed.
+    /// The array that is now at the path; `None` if the array has not changed since it was opened.
     pub(crate) fn reopened(&self) -> Result<Option<Self>, Error> {
         let frame = &self.frame;
         let path =
@@ -106,7 +108,8 @@ impl Array {
 
 impl<R> Array<R> {
     pub(crate) fn of_parts(frame: Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
-        // The header can be a mixture of an old and a new header.
+        // If the header is invalid, it may be a mixture of an old and a new header, because another program is writing
+        // it. The error is then `Changing`.
         let shared = SharedArray::new(&frame, trailer).map_err(|error| frame.header_or_changing(error))?;
         // A relative path would lead to another file if the program changed its working directory.
         let path = frame.path.map(|path| path::absolute(&path).unwrap_or(path));
@@ -115,7 +118,7 @@ impl<R> Array<R> {
 }
 
 impl<R: ReadAt> Array<R> {
-    /// The version of the array; `None` if it cannot change, or the version is not known.
+    /// The version of the array's source; `None` if the source cannot change, or its version is not known.
     pub(crate) fn version(&self) -> Option<&FileVersion> {
         self.version
             .get_or_init(|| self.frame.version.clone().or_else(|| self.frame.reader.version()))
@@ -123,15 +126,16 @@ impl<R: ReadAt> Array<R> {
     }
 
     /// Fails if the file has changed since the array was opened, or if an earlier slice has found a change.
-    // Nearly all changes of a file also change the header. If a chunk is overwritten in place by a chunk of the same
-    // length, only the modification time changes.
+    // Nearly all changes of a file also change the header. But if a chunk is overwritten in place by a chunk of the
+    // same length, only the modification time changes. So the version is compared too, not only the header.
     pub(crate) fn check_version(&self) -> Result<(), Error> {
         let Some(version) = self.version() else { return Ok(()) };
         if has_changed(Some(version), self.frame.version_now()?.as_ref()) {
             return Err(Error::changing(None));
         }
         self.frame.check_unchanged()?;
-        // Another thread may have kept bytes of a change that was undone meanwhile.
+        // Another thread may have noticed a change that was undone before this check. The array may then keep bytes of
+        // the change.
         self.shared.check_unchanged()
     }
 

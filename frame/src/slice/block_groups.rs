@@ -14,17 +14,17 @@ use crate::spans::{first_repeated, next_start};
 
 /// The largest gap in bytes between two blocks of the same task. A read of both blocks also reads the bytes of the gap.
 /// If the gap is longer, the second block begins another task and another read.
-// The value is a compromise: a larger one reads more bytes that are not needed, a smaller one causes more reads.
+// The value is a compromise: a larger value reads more needless bytes, and a smaller value causes more reads.
 const MAX_GAP: usize = 1 << 14;
 
-/// The maximum number of stored bytes of a task of several blocks, and also the maximum number of its decompressed
+/// The maximum size in bytes of a task of several blocks. It applies to the stored bytes, and also to the decompressed
 /// bytes. The limit divides a large chunk into tasks for several threads.
-// The limit is high enough that passing a task to a thread takes little time, compared with decompressing it.
+// The limit is high enough that decompressing a large task takes much longer than passing it to a thread.
 const TASK_LEN: usize = 1 << 20;
 
-/// The number of bytes from the start of a chunk that must be known before its blocks can be read. An uncompressed
-/// chunk needs only its header, a compressed chunk its header and the table of blocks. A chunk is needed as a whole if
-/// it is constant, or if its blocks cannot be decompressed one by one.
+/// The number of bytes at the start of a chunk that must be read before its blocks. For an uncompressed chunk, this is
+/// the header; for a compressed chunk, the header and the table of blocks. A constant chunk must be read whole, and so
+/// must a chunk whose blocks cannot be decompressed one by one.
 pub(super) fn start_len(header: &CheckedHeader) -> usize {
     if header.special().is_some() || needs_whole(header) {
         return header.cbytes();
@@ -38,7 +38,7 @@ pub(super) fn needs_whole(header: &CheckedHeader) -> bool {
 }
 
 /// The needed blocks of a chunk, in the order of the file, in groups. One read covers all blocks of a group. `start`
-/// has the first bytes of the chunk, with a table of blocks that was checked.
+/// has the first bytes of the chunk, up to the end of the table of blocks. The table must be checked already.
 pub(super) fn groups(
     entry: &ChunkEntry,
     header: &ChunkHeader,
@@ -46,7 +46,7 @@ pub(super) fn groups(
     chunk: &SelectedChunk<'_>,
 ) -> Result<Vec<Vec<StoredBlock>>, Error> {
     if header.is_uncompressed() {
-        // There is no table of blocks: the blocks follow the header one after another.
+        // An uncompressed chunk has no table of blocks: its blocks follow the header one after another.
         let blocks = chunk.blocks(header).map(|(selected_index, block_number)| {
             let start = header.header_len() + block_number * header.blocksize();
             let length = header.block_len(block_number).unwrap_or_default();
@@ -67,8 +67,8 @@ pub(super) fn extent(group: &[StoredBlock]) -> Range<usize> {
 }
 
 /// The needed blocks with their byte ranges, in the order of the file. The range of a block ends where the next block
-/// in the file begins, or where the chunk ends. If it would then be longer than the largest stored size of a block, it
-/// is cut to this size.
+/// in the file begins, or where the chunk ends. If this range would be longer than the largest stored size of a block,
+/// the range is cut to this size.
 fn located(
     header: &ChunkHeader,
     table: &[u8],

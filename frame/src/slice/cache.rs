@@ -8,8 +8,8 @@ const ENTRY_LEN: usize = 64;
 
 /// Keeps values that were used recently, each with its size. All of them together have at most `limit` bytes.
 // There are two generations. A value that is used moves to the new generation. Before the new generation exceeds half
-// of `limit`, it replaces the old generation, whose values are dropped. So no call takes long, and no order of all
-// values is kept.
+// of `limit`, it replaces the old generation, whose values are dropped. So the cache needs no list of all values in the
+// order of their last use.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     new: HashMap<u64, (V, usize)>,
@@ -33,7 +33,7 @@ impl<V: Clone> Cache<V> {
         Some(value)
     }
 
-    /// Keeps a value of `nbytes` bytes, unless it is too large.
+    /// Keeps a value of `nbytes` bytes, unless the value is larger than half of `limit`.
     pub(super) fn insert(&mut self, key: u64, value: V, nbytes: usize) {
         self.old.remove(&key);
         if let Some((_, before)) = self.new.remove(&key) {

@@ -1,5 +1,5 @@
-//! The copy tasks of a slice, which threads can run. A task has the stored bytes of a part of a chunk, decompresses
-//! them, and copies the items into the slice.
+//! The copy tasks of a slice, which threads can run. A task holds stored bytes of one chunk, decompresses them, and
+//! copies the items into the slice.
 
 use core::ops::Range;
 
@@ -16,10 +16,10 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 use crate::slice::window::Window;
 
-/// A task: it makes the items of a chunk, or of a part of a chunk, and copies them into the slice.
+/// A task, which makes the items of a chunk or of some of its blocks, and copies them into the slice.
 pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
-    /// The part of the chunk, as in [`Selection::chunks_from`].
+    /// The part number of the chunk (see [`Selection::chunks_from`]).
     pub(super) part: usize,
     pub(super) data: TaskData,
 }
@@ -39,7 +39,7 @@ pub(super) enum TaskData {
 
 /// The place of a block in its chunk.
 pub(super) struct StoredBlock {
-    /// The index of the block for [`SelectedChunk::block`].
+    /// The index that [`SelectedChunk::block`] expects for this block.
     pub(super) selected_index: usize,
     /// The index of the block among all blocks of the chunk.
     pub(super) block_number: usize,
@@ -113,8 +113,8 @@ impl CopyTask {
                 scatter(block.runs(target.typesize), bytes, first, target).ok_or_else(misfit)?;
                 continue;
             }
-            // A block is stored as one or more streams. If the last of them does not end within `bytes`, the block is
-            // damaged. All of `bytes` then goes to the decompressor, which returns the error.
+            // A block is stored as one or more streams. If the last stream does not end within `bytes`, the block is
+            // damaged. The decompressor then gets all of `bytes`, and returns the error.
             let streams = header.block_bytes(bytes, length).unwrap_or(bytes);
             // If the length of each stream is 0, the block is all zeros. The expansion limit does not apply, because
             // nothing is decompressed.
@@ -129,7 +129,8 @@ impl CopyTask {
                 let result = decompressor.decompress_block_bytes(header, block_number, streams, data);
                 result.map_err(|error| not_decompressed(&self.entry, &error))
             };
-            // If the block is one run of the slice, decompress it into the slice directly, without a copy.
+            // If the items of the block are contiguous in the slice, decompress the block into the slice directly,
+            // without a copy.
             if let Some(run) = only_run(&block, length, target) {
                 let mut writer = SliceWriter::new(target);
                 let run =
@@ -161,14 +162,14 @@ impl CopyTask {
     }
 }
 
-/// The error for a chunk whose items are not in the slice.
+/// The error for a chunk whose items do not fit into the slice.
 pub(super) fn misfit(entry: &ChunkEntry) -> Error {
     unread(entry, "does not fit the slice")
 }
 
 /// The byte range of the whole block in the slice, if the items of the block are contiguous in the slice. Otherwise
-/// `None`. Also `None` if several threads write to the slice. A thread that decompresses into the slice directly would
-/// hold the lock of a region for too long, and other threads would wait for this lock.
+/// `None`. Also `None` if several threads write to the slice, because a thread that decompresses into the slice
+/// directly would hold the lock of a region for too long.
 fn only_run(block: &SelectedBlock<'_>, length: usize, target: &SharedSlice<'_>) -> Option<Range<usize>> {
     let run = block.runs(target.typesize).next()?.filter(|_| !target.is_shared)?;
     Some(run.target).filter(|range| range.len() == length)
@@ -180,8 +181,8 @@ fn repeat(
     value: &[u8],
     target: &SharedSlice<'_>,
 ) -> Option<()> {
-    // If the slice is already zero, do not write zeros to it. The untouched pages then take no memory: the system
-    // provides a page only when it is first written to.
+    // If the buffer of the slice is already zero, do not write zeros to it. Memory pages that were never written to
+    // take no memory, because the system provides a page only at the first write.
     if target.is_zeroed && value.iter().all(|&byte| byte == 0) {
         return Some(());
     }
@@ -193,7 +194,7 @@ fn repeat(
     })
 }
 
-/// Copies runs of items from `data` into the slice. `data` is the decompressed chunk from byte `first` on. `None` if
+/// Copies runs of items from `data` into the slice. `data` begins at byte `first` of the decompressed chunk. `None` if
 /// `data` or the slice is too short.
 fn scatter(
     mut runs: impl Iterator<Item = Option<ByteRun>>,

@@ -18,7 +18,7 @@ pub(super) struct IndexPages {
     bytes: BTreeMap<u64, Window>,
     pages: BTreeMap<u64, Arc<Vec<u8>>>,
     /// The offsets of the chunks whose entries are in `pages`, in ascending order. If `pages` has the whole index, the
-    /// offset of the index is added: the last chunk ends there.
+    /// list also has the offset of the index, where the last chunk ends.
     chunk_starts: Vec<u64>,
 }
 
@@ -35,9 +35,11 @@ impl From<Error> for NotRead {
 }
 
 impl IndexPages {
-    /// Takes bytes of the index that begin at an offset of the frame. The array keeps the start of the index.
+    /// Keeps bytes of the index for the next [`load`](Self::load). `start` is their offset in the frame. The bytes at
+    /// the start of the index go to the array, which keeps them.
     pub(super) fn take(&mut self, array: &SharedArray, start: u64, bytes: Window) -> Result<(), Error> {
-        // A damaged table of blocks can point to the start of the index, which is then read again.
+        // If the array already has the start of the index, these bytes are for a page: a damaged table of blocks can
+        // point to the start of the index.
         if start == index_start(&array.header) && array.index().is_none() {
             return array.set_index(bytes);
         }
@@ -45,18 +47,20 @@ impl IndexPages {
         Ok(())
     }
 
-    /// A loaded page.
+    /// The bytes of a page; `None` if the page is not loaded.
     pub(super) fn get(&self, number: u64) -> Option<&[u8]> {
         self.pages.get(&number).map(|page| page.as_slice())
     }
 
-    /// The offset of the chunk, or of the index, that follows an offset in the frame; `None` if it is not known.
+    /// The offset of the next chunk after an offset in the frame, or of the index after the last chunk; `None` if the
+    /// next offset is not known.
     pub(super) fn next_start(&self, place: u64) -> Option<u64> {
         next_start(&self.chunk_starts, place)
     }
 
-    /// Loads the pages with the entries of these chunks, until they have `CACHE_LEN` bytes. Returns the byte ranges
-    /// that the caller must read first; if there are none, the pages are loaded. `first` holds the start of the index.
+    /// Loads the pages with the entries of `chunks`, until the pages have `CACHE_LEN` bytes together. Returns the byte
+    /// ranges that the caller must read before it calls `load` again. If the list is empty, all these pages are loaded.
+    /// `first` holds the start of the index.
     pub(super) fn load(
         &mut self,
         array: &SharedArray,
@@ -86,8 +90,9 @@ impl IndexPages {
                     let within = |byte: u64| usize::try_from(byte.checked_sub(from)?).ok();
                     window.rest().get(within(start)?..within(end)?).map(<[u8]>::to_vec)
                 };
-                // A range that was asked for begins at a key of the map. If two ranges begin at the same byte, one request
-                // covers both, so no range is asked for twice in a row.
+                // After the caller has read a returned range, the range begins at a key of `bytes`. If two returned
+                // ranges begin at the same byte, one request covers both. So `load` does not return the same range
+                // twice in a row.
                 let read = known.range(..=start).next_back().and_then(|(&from, read)| within(from, read));
                 read.or_else(|| within(index.start(), first)).ok_or(NotRead::Needs(start..end))
             });

@@ -15,8 +15,8 @@ use crate::slice::selection::Selection;
 use crate::slice::slice_reader::Slice;
 use crate::source::ReadAt;
 
-/// A Rust type for the items of an array. [`Slice::read_into`] reads items into a buffer of this type and, with the
-/// feature `ndarray`, `Slice::read_array` into an array. With the feature `compress`, items of this type can also be
+/// A Rust type for the items of an array. [`Slice::read_into`] reads items into a buffer of this type. With the feature
+/// `ndarray`, `Slice::read_array` reads them into an array. With the feature `compress`, items of this type can also be
 /// written.
 ///
 /// | type | kinds of dtypes with the same size, in either byte order |
@@ -48,7 +48,7 @@ pub trait Stored: NoUninit + Send + Sync {
     #[cfg(all(feature = "compress", feature = "ndarray"))]
     fn dtype() -> String;
 
-    /// Whether a buffer of this type takes the bytes of items of any dtype.
+    /// Whether this type is `u8`. A buffer of `u8` receives the bytes of the items, whatever their dtype.
     const IS_BYTE: bool = false;
 
     /// Whether items of this kind can be read as this type. The size is checked separately.
@@ -57,10 +57,10 @@ pub trait Stored: NoUninit + Send + Sync {
     /// Converts raw items to items of this type. The error is the index of the first invalid item.
     fn items(raw: Vec<Self::Raw>) -> Result<Vec<Self>, usize>;
 
-    /// The bytes of a buffer; `None` if not all bytes are valid for this type.
+    /// The bytes of a buffer, to be overwritten; `None` if only some byte values are valid for this type.
     fn bytes(items: &mut [Self]) -> Option<&mut [u8]>;
 
-    /// The names of the narrower types: this type can represent all their values without loss.
+    /// The names of the narrower types. This type can represent all values of a narrower type without loss.
     const NARROWER: &'static [&'static str] = &[];
 
     /// Reads items of the narrower type with this name, and converts them; `None` for another name.
@@ -70,8 +70,8 @@ pub trait Stored: NoUninit + Send + Sync {
     }
 }
 
-/// Generates `NARROWER` and `read_narrower` of [`Stored`] from a list of narrower types, each with its conversion.
-/// `read_as` uses both.
+/// Generates the constant `NARROWER` and the function `read_narrower` of [`Stored`], which `read_as` uses. The input is
+/// a list of narrower types, each with its conversion.
 #[cfg(feature = "ndarray")]
 macro_rules! narrower {
     ($($source:ty, $convert:expr;)*) => {
@@ -86,7 +86,8 @@ macro_rules! narrower {
     };
 }
 
-/// The array with each item converted. `ArrayD::mapv` would panic or abort if there is no memory for the result.
+/// The array with each item converted. If there is no memory for the result, this function returns an error, while
+/// `ArrayD::mapv` would panic or abort.
 #[cfg(feature = "ndarray")]
 fn converted<S: Copy, T>(array: &ArrayD<S>, convert: impl Fn(S) -> T) -> Result<ArrayD<T>, Error> {
     let mut items = Vec::new();
@@ -136,8 +137,8 @@ macro_rules! items {
             }
         )*
 
-        /// The name of the Rust number type for a dtype, or `bool`. For dates and durations, this is `i64`. `None` if
-        /// no such type fits the dtype.
+        /// The name of the Rust type for the items of a dtype: a number type, or `bool`. For dates and durations, it is
+        /// `i64`. `None` if no such type fits the dtype.
         pub(super) fn type_of(dtype: &Dtype) -> Option<&'static str> {
             let is = |is_kind: bool, size| is_kind && dtype.item_size() == size;
             if matches!(dtype.kind(), Kind::Bool) {
@@ -241,13 +242,14 @@ impl<const N: usize> Stored for [u8; N] {
 }
 
 impl<R: ReadAt> Slice<'_, R> {
-    /// Reads the items into a buffer, in C order: either into items of a Rust type, in the byte order of the machine, or
-    /// into bytes (`u8`), as [`read`](Self::read) returns them. The buffer must have exactly the number of items of the
-    /// slice, or [`nbytes`](Self::nbytes) bytes. After an error, its content is not specified.
+    /// Reads the items into a buffer, in C order. A buffer of `u8` receives the same bytes as [`read`](Self::read)
+    /// returns. A buffer of another number type receives numbers in the byte order of the machine. The buffer must have
+    /// exactly as many items as the slice or, for `u8`, [`nbytes`](Self::nbytes) bytes. After an error, its content is
+    /// not specified.
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has another
+    /// The errors of [`read`](Self::read). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the buffer has the wrong
     /// length, if the dtype does not fit `T` (see [`Item`]), if the item size of the dtype is not the type size of the
     /// frame, or if a bool is neither 0 nor 1.
     ///
@@ -329,7 +331,7 @@ pub(crate) fn swap<T: Item>(items: &mut [u8]) {
 }
 
 /// Checks that the items can be read or written as `T`, and returns whether their byte order differs from the
-/// machine's. `how` is "read as" or "written from".
+/// machine's. `how` is a part of the error message: "read as", "read into a buffer of" or "written from".
 pub(crate) fn is_swapped<T: Item>(
     dtype: &Result<Option<Dtype>, String>,
     typesize: usize,
@@ -379,7 +381,8 @@ mod tests {
 
     #[test]
     fn converted_refuses_an_array_for_which_there_is_no_memory() {
-        // Items of type `()` take no memory. A `Vec` has at most half of the address space.
+        // Items of type `()` take no memory. A `Vec` can have at most half as many bytes as the address space, but 8
+        // bytes for each of these items would need nearly the whole address space.
         let count = usize::MAX / 8;
         let array = ArrayD::from_shape_vec(vec![count], vec![(); count]).unwrap();
         let error = converted(&array, |()| 0_u64).unwrap_err();

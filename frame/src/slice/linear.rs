@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-/// The size of the chunks of such an array.
+/// The chunk size and the data size of an array without a grid of chunks.
 #[derive(Clone, Copy)]
 pub(super) struct Linear {
     /// The decompressed size in bytes of each chunk but the last.
@@ -31,9 +31,11 @@ impl Linear {
     }
 }
 
-/// The bytes of a slice, which are runs of equal length. The offsets count from the start of the array.
+/// The bytes of a slice: runs of contiguous bytes, all of the same length. The offsets of the runs count from the start
+/// of the array.
 pub(super) struct LinearRuns {
-    /// For each dimension with several runs, their number and the distance from each one to the next.
+    /// For each dimension with several runs: the number of runs, and the distance in bytes from one run to the next.
+    /// The last dimension comes first.
     axes: Vec<(u64, u64)>,
     first: u64,
     length: u64,
@@ -41,11 +43,12 @@ pub(super) struct LinearRuns {
 }
 
 impl LinearRuns {
-    /// The runs of the slice of an array of this shape. The slice has at least one item.
+    /// The runs of a slice of an array with this shape. The slice must have at least one item.
     pub(super) fn new(shape: &[u64], ranges: &[Range<u64>], steps: &[u64], typesize: usize) -> Self {
         let mut stride = typesize as u64;
         let (mut axes, mut first, mut length) = (Vec::new(), 0, stride);
-        // Whether a run can have several indices of this dimension: all items of the later dimensions are selected.
+        // Whether a run can span several indices of this dimension. It can if all items of the later dimensions are
+        // selected.
         let mut is_contiguous = true;
         for ((&items, range), &step) in shape.iter().zip(ranges).zip(steps).rev() {
             let count = (range.end - range.start).div_ceil(step);
@@ -64,7 +67,7 @@ impl LinearRuns {
 
     fn offset(&self, mut number: u64) -> u64 {
         let mut offset = self.first;
-        // The axes begin with the last dimension, in which neighbouring runs differ.
+        // `axes` begins with the last dimension, because its index changes from each run to the next.
         for &(count, distance) in &self.axes {
             offset += number % count * distance;
             number /= count;
@@ -72,10 +75,11 @@ impl LinearRuns {
         offset
     }
 
-    /// The parts of runs in a byte range, each with its offset in the slice.
+    /// The parts of the runs that are in a byte range of the array. Each part comes with its offset in the slice.
     fn overlapping(&self, range: Range<u64>) -> impl Iterator<Item = (Range<u64>, u64)> + use<'_> {
         let Range { start, end } = range;
-        // The offsets of the runs are in ascending order, because the array is in C order.
+        // The offsets of the runs are in ascending order, because the array is in C order. So a binary search finds the
+        // first run that ends after `start`.
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -92,13 +96,13 @@ impl LinearRuns {
     }
 }
 
-/// A chunk or a block, with the bytes of the slice in it.
+/// A chunk or a block that has bytes of the slice.
 #[derive(Clone)]
 pub(super) struct LinearPart<'s> {
     runs: &'s LinearRuns,
     /// The number of the chunk, or of the block in its chunk.
     pub(super) number: u64,
-    /// The offset of the chunk in the array.
+    /// The offset of the chunk in the array, also if this is a block of the chunk.
     first: u64,
     /// The byte range of the chunk or block in the array.
     range: Range<u64>,
@@ -113,7 +117,7 @@ impl<'s> LinearPart<'s> {
             .map(move |(run, target)| (run.start - first..run.end - first, target))
     }
 
-    /// Whether all bytes are in one run of the slice.
+    /// Whether all bytes of the chunk or block are in one run of the slice.
     pub(super) fn is_whole(&self) -> bool {
         self.runs.overlapping(self.range.clone()).next().is_some_and(|(run, _)| run == self.range)
     }
@@ -144,7 +148,7 @@ impl<'s> LinearPart<'s> {
 mod tests {
     use super::*;
 
-    /// The parts of the slice, byte by byte.
+    /// The offset in the array of each byte of the slice.
     fn expected(shape: &[u64], ranges: &[Range<u64>], steps: &[u64], typesize: u64) -> Vec<u64> {
         let mut offsets = vec![0];
         for ((&items, range), &step) in shape.iter().zip(ranges).zip(steps) {

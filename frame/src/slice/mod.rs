@@ -1,7 +1,7 @@
 //! Slices of arrays: the selected items, their byte ranges, and their values.
 //!
 //! The settings of a `Slice` and `read` are in `slice_reader.rs`, and `read_into` is in `item.rs`. Each other method is
-//! in the file of its result.
+//! in the file that is named after its result.
 
 // Each module imports only from the modules above it.
 pub(crate) mod subscripts;

@@ -11,7 +11,8 @@ use crate::source::ReadAt;
 impl<R: ReadAt> Slice<'_, R> {
     /// Reads the items into an array of the crate ndarray, in C order, with the byte order of the machine.
     ///
-    /// With the subscripts of [`ndarray::s!`], the result equals the slice that ndarray takes from the whole array.
+    /// With the subscripts of [`ndarray::s!`], the result equals a slice that ndarray makes from the whole array with
+    /// the same subscripts.
     ///
     /// # Errors
     ///

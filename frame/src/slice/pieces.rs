@@ -13,8 +13,8 @@ use crate::slice::slice_reader::Slice;
 const TARGET: u64 = 1 << 25;
 
 impl<R> Slice<'_, R> {
-    /// Divides the slice into pieces of about 32 MiB, so that memory does not depend on the size of the slice. The
-    /// iterator returns the ranges of each piece, in C order.
+    /// Divides the slice into pieces of about 32 MiB, so that a program can read a slice that is larger than memory.
+    /// The iterator returns the ranges of each piece, in C order.
     ///
     /// Pieces end where blocks end, so that no block is decompressed twice. A piece can be larger than 32 MiB for this
     /// purpose, up to the [expansion limit](crate::expansion_limit()) of the [stored size](crate::Frame::stored_len) of
@@ -67,12 +67,12 @@ pub struct Pieces {
     ranges: Vec<Range<u64>>,
     steps: Vec<u64>,
     dimension: usize,
-    /// The number of indices in `dimension` that a piece of the target size has.
+    /// The number of selected indices along `dimension` in a piece of the target size.
     target: u64,
     chunk: u64,
     block: u64,
-    /// Whether the part of the slice in a row of blocks is within the limit. If so, pieces end where blocks end, even
-    /// if the pieces are then larger than the target.
+    /// Whether the part of the slice in a row of blocks is within the expansion limit of the frame. If so, pieces end
+    /// where blocks end, even if the pieces are then larger than the target.
     has_block_rows: bool,
     /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
     next: Option<Vec<u64>>,
@@ -86,9 +86,9 @@ impl Pieces {
         let size =
             |sizes: &[u64], dimension: usize| -> u64 { sizes.get(dimension).copied().unwrap_or(1).max(1) };
         let lengths: Vec<u64> = selection.lengths().collect();
-        // `row` returns the size in bytes of a part of the slice: the part with a single index in `dimension`, and with
-        // all indices of the slice in the later dimensions. A row of blocks has several indices in `dimension`: as many
-        // as a block has. `has_block_rows` returns whether the part of the slice in a row of blocks has at most `limit`
+        // A row is the part of the slice with a single index in `dimension`, and with all indices of the slice in the
+        // later dimensions. `row` returns its size in bytes. A row of blocks has as many indices in `dimension` as a
+        // block has. `has_block_rows` returns whether the part of the slice in a row of blocks has at most `limit`
         // bytes.
         let row = |dimension: usize| {
             let below = lengths.iter().skip(dimension + 1);
@@ -148,8 +148,8 @@ impl Pieces {
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
-            // Otherwise the piece ends with the block in which it starts. The last block can extend beyond its chunk;
-            // in that case, the piece ends where the chunk ends.
+            // Here, the block in which the piece starts ends after the target, and the piece ends with this block. If
+            // the block extends beyond its chunk, the piece ends with the chunk.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
         }
     }

@@ -14,22 +14,23 @@ use crate::slice::threads::in_threads;
 use crate::slice::waves::{Answer, WaveLimits, Waves};
 use crate::source::BYTES_PER_ROUND_TRIP;
 
-/// A plan for reading a slice. It gives the byte ranges to read, and after that the items. It reads nothing itself, so
-/// a program can read the ranges in its own way: with async code, from object stores, or in WebAssembly.
-/// [`Slice::plan`] returns a plan.
+/// A plan for reading a slice. It lists the byte ranges to read, and returns the items after it has received the bytes
+/// of all ranges. It reads nothing itself, so a program can read the ranges in its own way: with async code, from
+/// object stores, or in WebAssembly. [`Slice::plan`] returns a plan.
 ///
-/// The plan allocates memory for all items; [`Slice::pieces`] divides a slice that is too large for that. The ranges
-/// come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads all
-/// [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). The
+/// The plan allocates memory for all items. If a slice is too large for memory, divide it with [`Slice::pieces`]. The
+/// ranges come in waves: first the chunk index, then the first bytes of the chunks, then their blocks. A program reads
+/// all [`ranges`](Self::ranges) of a wave, in parallel if it can, and passes their bytes to [`take`](Self::take). The
 /// ranges of a wave add up to at most 64 MiB, unless a single block, or a chunk that must be read whole, is longer.
 ///
-/// A plan reads some needless bytes if that saves a wave: a frame of at most 512 KiB is read whole, and chunks are read
-/// whole if the blocks that the slice does not need have at most 512 KiB, plus 64 KiB for each chunk. Two ranges with a
-/// gap of at most 64 KiB between them are joined into one.
+/// A plan reads some needless bytes if that saves a wave. If a contiguous frame has at most 512 KiB after its header,
+/// all these bytes are read at once. The chunks of a wave are read whole if the blocks that the slice does not need
+/// have together at most 512 KiB, plus 64 KiB for each chunk. Two ranges with a gap of at most 64 KiB between them are
+/// joined into one.
 ///
-/// All ranges must be of the same version of the file. The plan cannot notice a change, and the array keeps pages of
-/// the index and starts of chunks for later slices and plans. So send the object's `ETag` with each request
-/// (`If-Match`). If it has changed, open a new array.
+/// The bytes of all ranges must come from the same version of the file, because the plan cannot notice a change of the
+/// file. The array also keeps pages of the index and starts of chunks for later slices and plans. So send the `ETag` of
+/// an object on a server with each request, in the header `If-Match`. If the `ETag` has changed, open a new array.
 ///
 /// ```
 /// use std::io::{Read, Seek, SeekFrom};
@@ -81,8 +82,8 @@ impl<R> Slice<'_, R> {
     ///
     /// # Errors
     ///
-    /// The errors of [`read`](Self::read) that are found without reading a chunk, and
-    /// [`Changing`](crate::ErrorKind::Changing) if an earlier slice of the array has failed with it.
+    /// The errors of [`read`](Self::read) that are found without reading a chunk. Also
+    /// [`Changing`](crate::ErrorKind::Changing) if an earlier slice of the array has failed with this error.
     ///
     /// ```
     /// use b2nd_frame::{Array, Frame};
@@ -151,15 +152,16 @@ impl SlicePlan {
     }
 
     /// Takes the bytes of all ranges of the current wave, in the order of [`ranges`](Self::ranges), and decompresses
-    /// the blocks in these bytes. For each range, give exactly as many bytes as the range has. If a chunk file ends
-    /// earlier, give the bytes up to its end; if it is missing, give no bytes for the range.
+    /// the blocks in these bytes. For each range, pass exactly as many bytes as the range has. If a chunk file ends
+    /// before the end of a range, pass the bytes up to the end of the file. If the chunk file is missing, pass no bytes
+    /// for the range.
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong, or if the plan has
-    /// no wave left; the plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except those
-    /// of the reader. After one of these other errors, [`ranges`](Self::ranges) is empty, and the plan cannot be
-    /// continued.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong, or if the plan
+    /// has no wave left. The plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except
+    /// those of reading a file. After an error of `Slice::read`, [`ranges`](Self::ranges) is empty, and the plan cannot
+    /// be continued.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());
@@ -286,7 +288,8 @@ mod tests {
                     [(1, 0, 0), (200, 8, 0), (200, 8, 16), (200, 0, 1 << 20), (5000, 100, 800)]
                 {
                     let limits = WaveLimits { wave, gap, spare };
-                    // This array has kept its index and the starts of its chunks; a new array has not.
+                    // `array` kept its index and the starts of its chunks when it was read above. `new` has kept
+                    // nothing yet.
                     let new = Array::of_opened(Frame::read_at(&file, 0).unwrap()).unwrap();
                     for array in [&array, &new] {
                         let plan = array.whole().threads(1 + count % 2).plan_with(limits).unwrap();
@@ -301,7 +304,7 @@ mod tests {
         assert!(count > least, "{count}");
     }
 
-    /// The numbers of bytes of each wave.
+    /// The number of bytes of each wave.
     fn waves(array: &Array<&Vec<u8>>, range: Range<u64>) -> Vec<u64> {
         let mut plan = array.slice(&[range]).plan().unwrap();
         let mut waves = Vec::new();
@@ -318,7 +321,7 @@ mod tests {
 
     #[test]
     fn plan_reads_needless_bytes_if_that_saves_a_wave() {
-        // Chunks of 10 blocks, which are not compressed.
+        // Makes a frame with uncompressed chunks of 10 blocks each.
         let file = |chunks: u64, chunk: usize| {
             let (chunksize, block) = (i32::try_from(chunk).unwrap(), i32::try_from(chunk / 10).unwrap());
             let shape = i64::try_from(chunks * chunk as u64).unwrap();
@@ -331,17 +334,19 @@ mod tests {
             writer.finish().unwrap().into_inner()
         };
         let open = |file| Array::new(Frame::read_at(file, 0).unwrap()).unwrap();
-        // A short frame is one wave.
+        // A short frame is read in one wave.
         let short = file(5, 100_000);
         assert_eq!(waves(&open(&short), 5..6).len(), 1);
-        // One chunk is read whole, and also two of them, but not a chunk with 900000 needless bytes.
+        // A chunk with 180000 needless bytes is read whole, and so are two such chunks. A chunk with 900000 needless
+        // bytes is not read whole.
         let long = file(10, 200_000);
         assert_eq!(waves(&open(&long), 5..6)[1..], [200_032]);
         assert_eq!(waves(&open(&long), 199_990..200_010)[1..], [400_064]);
         let large = file(4, 1_000_000);
         assert_eq!(waves(&open(&large), 5..6)[1..], [FIRST_READ, 100_000]);
         assert_eq!(waves(&open(&large), 0..500_000)[1..], [1_000_032]);
-        // Needless bytes of several chunks count together.
+        // The needless bytes of several chunks count together, so two chunks with 540000 needless bytes each are not
+        // read whole.
         assert_eq!(waves(&open(&long), 200_000..200_001)[1..], [200_032]);
         let tall = file(2, 600_000);
         assert_eq!(waves(&open(&tall), 599_999..600_001)[1..], [2 * FIRST_READ, 120_032]);

@@ -20,10 +20,10 @@ use crate::source::ReadAt;
 const BATCH: usize = 1024;
 
 impl<'a, R: ReadAt> Slice<'a, R> {
-    /// Deserializes each item as `T` with serde, in C order. The page of [`items`](b2nd_serde::dtype::items) lists the
-    /// possible types for each dtype.
+    /// Deserializes each item as `T` with serde, in C order. The documentation of [`items`](b2nd_serde::dtype::items)
+    /// lists the possible types for each dtype.
     ///
-    /// All rows are in memory at once; [`rows`](Self::rows) reads them in pieces.
+    /// All rows are in memory at once. To read them in pieces, call [`rows`](Self::rows).
     ///
     /// # Errors
     ///
@@ -53,13 +53,13 @@ impl<'a, R: ReadAt> Slice<'a, R> {
         self.rows()?.collect()
     }
 
-    /// Deserializes each item as `T` with serde, in C order. It reads the items in [`pieces`](Self::pieces), so that
-    /// memory does not depend on the size of the slice.
+    /// Deserializes each item as `T` with serde, in C order. The items are read in [`pieces`](Self::pieces), so that a
+    /// slice can be larger than memory.
     ///
     /// # Errors
     ///
-    /// The errors of [`read_rows`](Self::read_rows). If the error is about a chunk or an item, the iterator returns it,
-    /// and then ends.
+    /// The errors of [`read_rows`](Self::read_rows). An error that is found without reading a chunk is returned by
+    /// `rows` itself. Any other error is returned by the iterator, which then ends.
     ///
     /// ```
     /// use b2nd_frame::Array;
@@ -166,7 +166,7 @@ impl<R: ReadAt, T: DeserializeOwned> Rows<'_, R, T> {
         self.start = 0;
         let mut slice = self.array.slice(ranges).steps(&self.steps).threads(self.threads);
         slice.patience = self.patience;
-        // Drop the last piece first, so that only one piece is in memory.
+        // Drop the previous piece before the next one is read, so that only one piece is in memory.
         self.items = Vec::new();
         self.items = slice.read()?;
         Ok(())

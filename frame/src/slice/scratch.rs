@@ -13,9 +13,10 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// The size of the memory in bytes, at most.
+    /// An upper bound for the size of this memory in bytes.
     pub(super) fn nbytes(&self) -> usize {
-        // The decompressor has memory for four blocks, and the state of a codec.
+        // `block` has memory for one block. The decompressor has memory for up to four blocks, and for the state of a
+        // codec.
         self.longest.saturating_mul(5).saturating_add(1 << 16)
     }
 }

@@ -52,9 +52,9 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// The number of blocks of the chunk that the slice needs, and the number of all its blocks. Without a grid, the
-    /// blocks are not known before the chunk header is read. So such a chunk counts as one block here, which is needed
-    /// if the slice needs the whole chunk.
+    /// The number of blocks of the chunk that the slice needs, and the number of all its blocks. In an array without a
+    /// grid, the blocks are not known before the chunk header is read. So a chunk of such an array counts as one block
+    /// here. This block counts as needed only if the slice needs the whole chunk.
     pub(super) fn needed_blocks(&self) -> [u64; 2] {
         match self {
             Self::Grid(chunk) => [chunk.blocks(), chunk.whole().blocks()].map(|blocks| blocks.len() as u64),
@@ -81,7 +81,7 @@ impl<'s> SelectedChunk<'s> {
         }
     }
 
-    /// The runs of the slice in the chunk. A run is `None` if it does not fit memory.
+    /// The runs of the slice in the chunk. A run is `None` if its offsets do not fit `usize`.
     pub(super) fn runs(&self, typesize: usize) -> impl Iterator<Item = Option<ByteRun>> {
         let (grid, linear) = match self {
             Self::Grid(chunk) => (Some(chunk.blocks().flat_map(|block| block.runs())), None),

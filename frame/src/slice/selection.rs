@@ -1,4 +1,4 @@
-//! A slice of an array, whose subscripts have been compared with the shape.
+//! The selected items of a slice. The subscripts have been compared with the shape of the array.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::slice::selected_chunk::SelectedChunk;
 use crate::slice::shared_array::{ChunkLayout, SharedArray};
 use crate::slice::subscripts::{AxisForm, Indices, Subscript};
 
-/// A slice of an open array. The constructor has made all checks that need no further read.
+/// A slice of an open array. `new` has made all checks that need no bytes of the index or the chunks.
 pub(super) struct Selection {
     pub(super) array: Arc<SharedArray>,
     pub(super) ranges: Vec<Range<u64>>,
@@ -17,12 +17,12 @@ pub(super) struct Selection {
     pub(super) steps: Vec<u64>,
     pub(super) axes: Vec<AxisForm>,
     pub(super) nbytes: usize,
-    /// The bytes of the slice, if the array has no grid of chunks and the slice is not empty.
+    /// The byte runs of the slice. `None` if the array has a grid of chunks, or if the slice is empty.
     runs: Option<LinearRuns>,
 }
 
 impl Selection {
-    /// The slice with these subscripts. If `subscripts` is `None`, it is the whole array.
+    /// The slice with these subscripts. If `subscripts` is `None`, the slice is the whole array.
     pub(super) fn new(
         array: &Arc<SharedArray>,
         subscripts: Option<&[Subscript]>,
@@ -30,8 +30,8 @@ impl Selection {
     ) -> Result<Self, Error> {
         let (geometry, typesize) = (&array.geometry, array.typesize);
         if let Some(list) = subscripts {
-            // Check the number of dimensions with placeholder ranges, so that a wrong number is reported before other
-            // errors.
+            // Check the number of dimensions with placeholder ranges, so that a wrong number of dimensions is reported
+            // before other errors.
             let dimensions = list.iter().filter(|subscript| !matches!(subscript, Subscript::NewAxis));
             let ranges: Vec<_> = dimensions.map(|_| 0..0).collect();
             geometry.chunks_in(&ranges).map_err(Error::geometry)?;
@@ -72,13 +72,14 @@ impl Selection {
         }
     }
 
-    /// A chunk with items of the slice, by its number among all such chunks.
+    /// The chunk with the part number `part` (see [`chunks_from`](Self::chunks_from)).
     pub(super) fn chunk(&self, part: usize) -> Option<SelectedChunk<'_>> {
         self.chunks_from(part).next().map(|(_, chunk)| chunk)
     }
 
-    /// The chunks with items of the slice, from part `part` on. The part of a chunk is its index among them or, without a
-    /// grid of chunks, its number.
+    /// The chunks with items of the slice, each with its part number, from the part number `part` on. In an array with
+    /// a grid of chunks, the part number of a chunk is its index among the chunks of the slice. Without a grid, it is
+    /// the chunk number.
     pub(super) fn chunks_from(&self, part: usize) -> impl Iterator<Item = (usize, SelectedChunk<'_>)> {
         let (mut grid, mut linear) = (None, None);
         match &self.array.layout {
@@ -89,7 +90,7 @@ impl Selection {
                 linear = self.runs.as_ref().map(|runs| of.chunks_from(runs, part as u64));
             }
         }
-        // `nth` computes the position of the chunk in one step, but `skip` would take a step for each chunk before it.
+        // `nth` computes the position of a chunk in one step, but `skip` would take a step for each earlier chunk.
         let first = grid.as_mut().and_then(|chunks| chunks.nth(part));
         let grid = first.into_iter().chain(grid.into_iter().flatten());
         let linear = linear

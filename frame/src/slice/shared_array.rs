@@ -1,4 +1,5 @@
-//! The part of an open array that needs no reader: its checked header, and what was read of its index and chunks.
+//! The part of an open array that needs no reader: the checked header, and the bytes of the index and the chunks that
+//! the array keeps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,20 +24,21 @@ use crate::slice::window::Window;
 use crate::trailer::frame_trailer::Trailer;
 use crate::trailer::packed_tensor::{checked_tensor, item_size};
 
-/// The largest size of all kept pages of the chunk index, and of all kept starts of chunks, in bytes.
+/// The maximum size in bytes of all kept pages of the chunk index together. The same limit applies to all kept starts
+/// of chunks.
 pub(crate) const CACHE_LEN: usize = 1 << 22;
 
-/// The largest size of the kept memory for decompressing, in bytes.
+/// The maximum size in bytes of the kept memory for decompressing.
 pub(crate) const SCRATCH_LEN: usize = 1 << 24;
 
-/// An open array, which any number of threads use.
+/// An open array, which any number of threads can use.
 pub(crate) struct SharedArray {
     pub(super) header: Header,
     pub(super) layout: ChunkLayout,
-    /// The positions of the items. For a super-chunk, only the shape has a meaning. Its chunk shape and block shape are
-    /// all ones.
+    /// The positions of the items. For a super-chunk, only the shape has a meaning: all numbers in the chunk shape and
+    /// the block shape are 1.
     pub(crate) geometry: Geometry,
-    /// The dtype; `None` if the layout has none. The error is a text.
+    /// The dtype; `None` if the layout has none. The error is the message.
     pub(crate) dtype: Result<Option<Dtype>, String>,
     /// The item size in bytes, at least 1.
     pub(crate) typesize: usize,
@@ -45,8 +47,8 @@ pub(crate) struct SharedArray {
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
     starts: Mutex<Cache<ChunkStart>>,
     scratch: Mutex<Vec<Scratch>>,
-    /// Whether a slice has found that the file was changed. The array may then keep bytes of the change, so it is not
-    /// used any more, even if the change was undone.
+    /// Whether a slice has found that the file was changed. The array may then keep bytes of the change, so all later
+    /// slices fail, even if the change was undone.
     has_changed: AtomicBool,
 }
 
@@ -56,7 +58,8 @@ pub(super) enum ChunkLayout {
     Linear { shape: Vec<i64>, dtype: String, linear: Linear },
 }
 
-/// The first bytes of a chunk, up to the end of its table of blocks, and the header in them. Both have been checked.
+/// The first bytes of a chunk, up to the end of its table of blocks, and the header in these bytes. The header and the
+/// table have been checked.
 #[derive(Clone, Debug)]
 pub(super) struct ChunkStart {
     pub(super) header: CheckedHeader,
@@ -66,8 +69,8 @@ pub(super) struct ChunkStart {
 }
 
 impl SharedArray {
-    /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are Python
-    /// objects, or if the header breaks a rule. Without a metalayer of an array, the array may be described in the trailer.
+    /// The array of a frame. An error if the frame has no array, if the data is not in this frame, if the items are
+    /// Python objects, or if the header breaks a rule. If no metalayer describes an array, the trailer may describe it.
     pub(crate) fn new<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         frame.kind().refuse_without_items()?;
         match frame.array()? {
@@ -86,7 +89,7 @@ impl SharedArray {
         Ok(Self::of_layout(frame.header(), layout, geometry, dtype, typesize))
     }
 
-    /// The array of a super-chunk, as its trailer describes it. Without a description, it is the items in one
+    /// The array of a super-chunk, as its trailer describes it. If the trailer describes no array, the array has one
     /// dimension.
     fn linear<R>(frame: &Frame<R>, trailer: Option<&Trailer>) -> Result<Self, Error> {
         let header = frame.header();
@@ -125,8 +128,9 @@ impl SharedArray {
     ) -> Self {
         let is_grid = matches!(layout, ChunkLayout::Grid(_));
         Self {
-            // A slice needs an item size, so even a type size of 1, which may be wrong, is taken as the item size. In a
-            // super-chunk, the type size need not be the item size.
+            // If the type size is 1, `ChunkRules::new` takes the item size as unknown, because the type size may be
+            // wrong. But a slice needs an item size, so it takes even a type size of 1 as the item size. In a
+            // super-chunk, the type size need not be the item size, so the rules require no item size.
             rules: ChunkRules { itemsize: is_grid.then_some(typesize), ..ChunkRules::new(header, is_grid) },
             header: header.clone(),
             layout,
@@ -150,7 +154,7 @@ impl SharedArray {
         if self.has_changed() { Err(Error::changing(None)) } else { Ok(()) }
     }
 
-    /// Records that the file was changed, if this is what the error of a slice says.
+    /// Records that the file was changed, if the error of a slice is `Changing`.
     pub(super) fn record_change(&self, error: &Error) {
         if error.kind() == ErrorKind::Changing {
             self.has_changed.store(true, Ordering::Release);
@@ -172,7 +176,8 @@ impl SharedArray {
         }
     }
 
-    /// The block shape; `None` if the array has no grid of chunks. An array without blocks has one block in each chunk.
+    /// The block shape; `None` if the array has no grid of chunks. An array without blocks has one block in each chunk,
+    /// so its block shape is the chunk shape.
     pub(crate) fn blockshape(&self) -> Option<&[i32]> {
         let meta = self.meta()?;
         let blocks = self.geometry.blockshape();
@@ -197,7 +202,7 @@ impl SharedArray {
         usize::try_from(self.header.typesize).unwrap_or(1)
     }
 
-    /// The chunk index with its first bytes, if they have been read.
+    /// The chunk index and its first bytes; `None` if they have not been read yet.
     pub(super) fn index(&self) -> Option<&(Index, Window)> {
         self.index.get()
     }
@@ -206,7 +211,8 @@ impl SharedArray {
     pub(super) fn set_index(&self, start: Window) -> Result<(), Error> {
         if self.index.get().is_none() {
             let index = Index::parse(&self.header, start.rest().to_vec())?;
-            // Another thread may have read the same bytes meanwhile.
+            // `set` fails if another thread has set the index since the check above. Both threads have read the same
+            // bytes.
             let _ = self.index.set((index, start));
         }
         Ok(())
@@ -231,12 +237,12 @@ impl SharedArray {
         locked(&self.starts).insert(chunk, start.clone(), nbytes);
     }
 
-    /// Takes memory for decompressing.
+    /// Returns memory for decompressing: kept memory of an earlier slice, or new memory.
     pub(super) fn scratch(&self) -> Scratch {
         locked(&self.scratch).pop().unwrap_or_default()
     }
 
-    /// Keeps memory for decompressing, for the next slice.
+    /// Keeps memory for decompressing for a later slice, up to [`SCRATCH_LEN`] bytes together.
     pub(super) fn keep_scratch(&self, scratch: Scratch) {
         let mut kept = locked(&self.scratch);
         let nbytes: usize = kept.iter().chain([&scratch]).map(Scratch::nbytes).sum();
@@ -246,7 +252,8 @@ impl SharedArray {
     }
 }
 
-/// Refuses Python objects as items, and a header that breaks a rule. `findings` are about the array.
+/// Refuses Python objects as items, and a header that breaks a rule. `findings` are the findings about the array's
+/// metalayer, and an error among them is returned too.
 fn check_header<R>(
     frame: &Frame<R>,
     dtype: &Result<Option<Dtype>, String>,
@@ -261,8 +268,8 @@ fn check_header<R>(
     first_error(&findings).map_or(Ok(()), |finding| Err(Error::malformed(finding.clone())))
 }
 
-/// The shape and dtype of a super-chunk without a description. Its items have no type but their size. If the last item
-/// is not complete, the items are bytes.
+/// The shape and dtype of a super-chunk without a description. Only the size of its items is known, not their type. If
+/// the last item is not complete, the items are bytes.
 fn one_dimension(header: &Header) -> (Vec<i64>, String) {
     let typesize = i64::from(header.typesize.max(1));
     if typesize == 1 || header.nbytes % typesize != 0 {
@@ -271,7 +278,7 @@ fn one_dimension(header: &Header) -> (Vec<i64>, String) {
     (vec![header.nbytes.max(0) / typesize], format!("|V{typesize}"))
 }
 
-/// Locks a mutex. If a thread panicked while it held the lock, a value may be missing, but no value is wrong.
+/// Locks a mutex. If a thread panicked while it held the lock, a kept value may be missing, but no kept value is wrong.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

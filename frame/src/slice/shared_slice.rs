@@ -130,7 +130,7 @@ mod tests {
         assert!(items[3..].chunks(3).all(|item| item == b"abc"));
     }
 
-    /// While a thread decompresses into the slice, it holds the lock of a region.
+    /// If `is_shared` were false for two threads, a thread would hold the lock of a region while it decompresses.
     #[test]
     fn a_short_slice_is_shared_if_several_threads_write() {
         for (threads, is_shared) in [(1, false), (2, true)] {

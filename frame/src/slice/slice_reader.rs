@@ -1,4 +1,4 @@
-//! Slices of arrays: their items, decompressed.
+//! `Slice`: a slice of an array, and how its items are read and decompressed.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -64,22 +64,24 @@ impl<'a, R> Slice<'a, R> {
         Self { steps: Some(steps.into()), ..self }
     }
 
-    /// Sets the number of threads that decompress, from 1 to 256; other numbers are clamped. The default is 1. The
-    /// calling thread is one of them, and only it reads the file.
+    /// Sets the number of threads that decompress, from 1 to 256. A number outside this range is clamped. The default
+    /// is 1. The calling thread is one of these threads, and only the calling thread reads the file.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.clamp(1, MAX_THREADS), ..self }
     }
 
-    /// Takes the lock of a reader while bytes are read from the file, and waits for the lock for at most `patience`.
-    /// Only frames of C-Blosc2 with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By default, it is not
-    /// taken. It is released while the bytes are decompressed, so that no reader keeps writers away for long.
+    /// Takes the lock of a reader each time the slice reads bytes from the file, and waits for the lock for at most
+    /// `patience`. Only frames that C-Blosc2 wrote with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By
+    /// default, the slice does not take this lock. The slice releases the lock as soon as these bytes are read, so a
+    /// long slice does not keep writers away for long.
     ///
     /// A writer with the lock can write several times until its change is complete: for example, first a longer shape,
-    /// and then the new items. With the lock of a reader, no slice has the items of such an unfinished change. The lock
-    /// does not prevent [`Changing`](crate::ErrorKind::Changing): if anything was written since the array was opened,
-    /// the result is this error, also after waiting. Then [`refresh`](Array::refresh) the array.
+    /// and then the new items. A slice that takes the lock of a reader never returns items of an unfinished change. The
+    /// lock does not prevent the error [`Changing`](crate::ErrorKind::Changing). If anything was written since the
+    /// array was opened, the slice fails with this error, even if it has waited for the lock. Call
+    /// [`refresh`](Array::refresh) after a `Changing` error.
     ///
-    /// If a writer holds the lock for longer, the result is [`Locked`](crate::ErrorKind::Locked).
+    /// If a writer holds the lock for longer than `patience`, the error is [`Locked`](crate::ErrorKind::Locked).
     ///
     /// ```
     /// use std::time::Duration;
@@ -109,7 +111,7 @@ impl<'a, R> Slice<'a, R> {
 }
 
 impl<R: ReadAt> Slice<'_, R> {
-    /// Reads the items in C order. Each item has `typesize` bytes, as the header says, in the byte order of the dtype.
+    /// Reads the items in C order. Each item has [`item_size`](Array::item_size) bytes, in the byte order of the dtype.
     ///
     /// Only chunks with items of the slice are read. In these chunks, only blocks with such items are decompressed,
     /// unless the chunk has a dictionary, the delta filter, or blocks of different sizes. Items that were never written
@@ -123,9 +125,10 @@ impl<R: ReadAt> Slice<'_, R> {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if the slice does not fit in memory, or if a needed block has more
     ///   bytes than the slice and also exceeds the [expansion limit](crate::expansion_limit()).
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
-    ///   [`check`](crate::check()), if a needed block cannot be decompressed, if the needed chunks together have more
-    ///   bytes than the frame, or if two of them are in the same chunk file. Chunks of a contiguous frame that share bytes
-    ///   are read as far as they can be decompressed: only a check and a salvage compare the places of all chunks.
+    ///   [`check`](crate::check()), or if a needed block cannot be decompressed. Also if the needed chunks together
+    ///   have more bytes than the frame, or if two of them are in the same chunk file. If two chunks of a contiguous
+    ///   frame share bytes, a slice reads both if they can be decompressed. Only a check and a salvage compare the
+    ///   places of all chunks.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced after the array was opened
     ///   ([more about it](Array#if-the-file-changes)).
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.
@@ -148,7 +151,7 @@ impl<R: ReadAt> Slice<'_, R> {
         let Self { array, threads, patience, .. } = self;
         let (frame, target) = (array.frame(), SharedSlice::new(items, array.item_size(), is_zeroed, threads));
         array.shared.check_unchanged()?;
-        // The version must be known before the first read.
+        // The version must be known before the first read, so that a change during the reads is noticed.
         array.version();
         let limits = WaveLimits::of(frame.reader());
         let mut waves = Waves::new(Arc::clone(selection), limits);
@@ -174,7 +177,8 @@ impl<R: ReadAt> Frame<R> {
         share_sidecar(path, self.header().is_sparse(), Instant::now().checked_add(patience))
     }
 
-    /// Reads the byte ranges of a wave. If the source lacks some of them, the error lists all missing ranges.
+    /// Reads the byte ranges of a wave. First, all ranges in the frame are announced to the source. If the source is a
+    /// [`KnownRanges`](crate::KnownRanges) that lacks some of them, its error lists all missing ranges at once.
     fn read_wave(&self, waves: &mut Waves) -> Result<Vec<Answer>, Error> {
         let requests = waves.requests();
         self.read_ahead(requests.iter().filter(|of| of.file.is_none()).map(|of| of.range.clone()))?;

@@ -10,8 +10,8 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_array::SharedArray;
 use crate::slice::shared_slice::SharedSlice;
 
-/// Runs tasks in several threads, while `produce` reads their stored bytes in the calling thread. The result is the
-/// error of the first task that failed, in the order of reading: the same error as with one thread.
+/// Runs tasks in several threads, while `produce` reads their stored bytes in the calling thread. If tasks fail, the
+/// result is the error of the first failed task in the order of reading, as with one thread.
 pub(super) fn in_threads(
     threads: usize,
     selection: &Selection,
@@ -24,13 +24,14 @@ pub(super) fn in_threads(
     };
     in_order(worker(), (1..threads).map(|_| worker()), |queue| {
         let produced = produce(&mut |task| queue.push(task).map(drop));
-        // All tasks in the queue were read before `produce` failed, so an error of one of them takes precedence.
+        // The bytes of all tasks in the queue were read before `produce` failed, so an error of one of these tasks
+        // takes precedence.
         while queue.next()?.is_some() {}
         produced
     })
 }
 
-/// Memory of a thread for decompressing, which the array keeps for the next slice.
+/// Memory of a thread for decompressing. When this value is dropped, the array keeps the memory for a later slice.
 struct BorrowedScratch<'a> {
     scratch: Scratch,
     array: &'a SharedArray,

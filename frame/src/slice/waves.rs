@@ -27,13 +27,15 @@ use crate::slice::shared_array::{ChunkStart, SharedArray};
 use crate::slice::window::Window;
 use crate::source::ReadAt;
 
-/// The number of bytes of the first read of the chunk index, and of the first read of each chunk. Such a read usually
-/// covers the chunk header and the table of blocks, and often the whole of a short index or a small chunk.
-// A longer read would be wasted on a slice of a few items; a shorter one would often miss a part of the table.
+/// The number of bytes of the first read of the chunk index, and of the first read of each chunk. The first read
+/// usually covers the chunk header and the table of blocks, and often a whole short index or a whole small chunk.
+// A longer read would read needless bytes for a slice of a few items. A shorter read would often miss a part of the
+// table.
 pub(super) const FIRST_READ: u64 = 1 << 14;
 
-/// The memory that the plan of a read takes: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` for each block. A shorter read counts
-/// as this many bytes of the wave. Otherwise, a small file could make us plan millions of reads and blocks in one wave.
+/// The memory for planning a read: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` bytes for each block. A read of fewer bytes
+/// than this number still counts as this number of bytes of the wave. Otherwise, a small file could make us plan
+/// millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -42,20 +44,21 @@ const BLOCK_WEIGHT: u64 = 64;
 pub(super) struct WaveLimits {
     /// The maximum number of bytes of a wave. A single range can be longer.
     pub(super) wave: u64,
-    /// The longest gap between two ranges that are read as one. This number of needless bytes costs as much as a
-    /// request.
+    /// The longest gap between two ranges that are read as one. Reading this number of needless bytes takes about as
+    /// long as another request.
     pub(super) gap: u64,
-    /// A wave costs as much as this number of needless bytes. A slice reads up to this many to save a wave. If it is 0,
-    /// no chunk is read whole before its header is known.
+    /// The number of needless bytes that take about as long to read as another wave. A slice reads up to this number of
+    /// needless bytes to save a wave. If `spare` is 0, the first read of a chunk has at most `FIRST_READ` bytes,
+    /// because the length of the chunk is not known before.
     pub(super) spare: u64,
 }
 
 impl WaveLimits {
-    /// The limits for files. Waves are short, because threads decompress a wave while the next one is read.
+    /// The limits for files. Waves are short, so that threads can soon decompress a wave while the next wave is read.
     pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, spare: 0 };
 
     /// The limits for a source that could transfer `spare` bytes during a round trip. The requests of a wave run in
-    /// parallel, so one request costs less than a wave.
+    /// parallel, so one request costs less than a wave, and `gap` is smaller than `spare`.
     pub(super) const fn remote(spare: u64) -> Self {
         let wave = 1 << 26;
         let spare = if spare < wave { spare } else { wave };
@@ -98,14 +101,15 @@ pub(super) struct Waves {
     selection: Arc<Selection>,
     limits: WaveLimits,
     chunk_limit: ChunkLimit,
-    /// The pages of the index with the entries of the next chunks. If `limits.spare` is not 0, they give the length of a
-    /// chunk before its header is read, because a chunk usually ends where the next one begins.
+    /// The pages of the index with the entries of the next chunks. If `limits.spare` is not 0, the length of a chunk is
+    /// estimated from these entries before its header is read, because a chunk usually ends where the next chunk
+    /// begins.
     index_pages: IndexPages,
     /// All bytes of the frame after its header, if they were read together with the index.
     frame_bytes: Option<Arc<Vec<u8>>>,
-    /// The part of the next chunk, as in [`Selection::chunks_from`].
+    /// The part number of the next chunk (see [`Selection::chunks_from`]).
     next: usize,
-    /// Chunks whose header is known, but not yet all bytes that the slice needs.
+    /// Chunks whose headers are known, but of which the slice still needs bytes.
     open_chunks: VecDeque<OpenChunk>,
     /// The reads that the current wave covers.
     planned: Vec<PlannedRead>,
@@ -113,11 +117,11 @@ pub(super) struct Waves {
     chunk_file: Option<ChunkFileState>,
 }
 
-/// A chunk of the slice that is stored.
+/// A stored chunk with items of the slice.
 #[derive(Clone, Copy)]
 struct StoredChunk {
     entry: ChunkEntry,
-    /// The part of the chunk, as in [`Selection::chunks_from`].
+    /// The part number of the chunk (see [`Selection::chunks_from`]).
     part: usize,
     /// The version of the chunk file when the first bytes of the chunk were read, if it is known.
     version: Option<StampHash>,
@@ -190,7 +194,7 @@ impl Waves {
         &self.requests
     }
 
-    /// The chunk file whose bytes were taken last, or that is missing.
+    /// The chunk file whose bytes were received last, or the missing chunk file.
     pub(super) fn chunk_file(&self) -> Option<&ChunkFileState> {
         self.chunk_file.as_ref()
     }
@@ -209,7 +213,7 @@ impl Waves {
         let requests = std::mem::take(&mut self.requests);
         for planned in std::mem::take(&mut self.planned) {
             let number = planned.request;
-            // Without this error, the items would be zeros.
+            // Without this error, items whose bytes are missing would be zeros.
             let (Some(answer), Some(request)) = (answers.get(number), requests.get(number)) else {
                 return Err(Error::invalid_input(format_args!(
                     "the wave has {} byte ranges, not {}",
@@ -219,7 +223,7 @@ impl Waves {
             };
             self.take(planned, answer, request.range.start, receive)?;
         }
-        // Tasks share the bytes that they need.
+        // Each task keeps a reference to the bytes that it needs. All other bytes are freed here.
         drop(answers);
         self.request_more(receive)?;
         while let Some(read) = self.frame_bytes.clone().filter(|_| !self.planned.is_empty()) {
@@ -234,7 +238,8 @@ impl Waves {
         Ok(!self.requests.is_empty())
     }
 
-    /// Takes the bytes of a planned read. They are in an answer that begins at offset `start` of the frame or chunk file.
+    /// Takes the bytes of a planned read. These bytes are a part of an answer, which begins at offset `start` of the
+    /// frame or chunk file.
     fn take(
         &mut self,
         planned: PlannedRead,
@@ -258,7 +263,8 @@ impl Waves {
         match purpose {
             Purpose::Frame => {
                 self.frame_bytes = Some(Arc::clone(read));
-                // The array keeps the start of the index, but not the rest of the frame.
+                // The array keeps a copy of the bytes from the start of the index on, so that it does not keep the
+                // whole frame in memory.
                 let index = window(index_start(&self.array().header)).rest().to_vec();
                 self.array().set_index(Window { read: Arc::new(index), at: 0, from: 0 })
             }
@@ -283,13 +289,13 @@ impl Waves {
             Some(Purpose::Start(chunk, _) | Purpose::Blocks(chunk, ..)) if chunk.version.is_none() => {
                 Error::malformed(missing(&chunk.entry))
             }
-            // The file was there when the first bytes of the chunk were read.
+            // The chunk file existed when the first bytes of the chunk were read, so it was deleted after that.
             _ => Error::changing(None),
         }
     }
 
     /// Takes the first bytes of a chunk. In the first call for a chunk, these are the bytes of the first read. If these
-    /// bytes are fewer than [`start_len`] requires, there is a second call with as many bytes as it requires.
+    /// bytes are fewer than [`start_len`] requires, a second call receives as many bytes as `start_len` requires.
     fn take_start(
         &mut self,
         chunk: StoredChunk,
@@ -343,8 +349,8 @@ impl Waves {
         header.checked().map_err(|error| not_decompressed(entry, &error))
     }
 
-    /// The room for a chunk: the largest length that it can have. In a chunk file, the room is known only if the first
-    /// read covers the whole file; otherwise there is no limit.
+    /// The room for a chunk: the largest stored size that the chunk can have. In a chunk file, the room is known only
+    /// if the first read covers the whole file; otherwise there is no limit.
     fn room(&self, entry: &ChunkEntry, first: &[u8]) -> u64 {
         match entry.place {
             ChunkPlace::Frame(start) => index_start(&self.array().header).saturating_sub(start),
@@ -363,23 +369,23 @@ impl Waves {
         groups(&chunk.entry, header, start, &part)
     }
 
-    /// Fills the next wave, first with the blocks of open chunks, then with the first bytes of further chunks.
+    /// Plans the next wave: first the reads of open chunks, then the first bytes of further chunks.
     fn request_more(&mut self, receive: &mut ReceiveTask<'_>) -> Result<(), Error> {
         let mut weight = 0;
         if self.plan_open_chunks(&mut weight)? {
             // Use the remaining bytes of the wave for the first bytes of further chunks, whose blocks come in a later
-            // wave. For a file (`spare` is 0), use only a quarter of the remaining bytes. So the wave with the
-            // blocks comes sooner, and the threads have blocks to decompress.
+            // wave. For a file (`spare` is 0), use only a quarter of the remaining bytes. Then the wave with the blocks
+            // comes sooner, so that the threads have blocks to decompress.
             let left = self.limits.wave.saturating_sub(weight);
             self.begin_chunks(if self.limits.spare > 0 { left } else { left / 4 }, receive)?;
-            // The start of a chunk may have been read for an earlier slice. Then its blocks are in this wave. `begin_chunks`
-            // has counted all bytes of such a chunk for its own limit, so the wave stays within its limit.
+            // If the array keeps the start of a chunk from an earlier slice, the blocks of this chunk are already in
+            // this wave. `begin_chunks` has counted all bytes of the chunk, so the wave stays within its limit.
             self.plan_open_chunks(&mut weight)?;
         }
         Ok(())
     }
 
-    /// Plans the reads of open chunks, until the wave is full. Returns whether there are no more open chunks.
+    /// Plans the reads of open chunks, until the wave is full. Returns true if no open chunk is left.
     fn plan_open_chunks(&mut self, weight: &mut u64) -> Result<bool, Error> {
         while let Some(OpenChunk { chunk, header, next }) = self.open_chunks.pop_front() {
             let mut groups: VecDeque<_> = match next {
@@ -428,8 +434,8 @@ impl Waves {
             let page = number / index.page_len();
             let is_empty = self.planned.is_empty() && self.open_chunks.is_empty();
             if self.index_pages.get(page).is_none() {
-                // The index is read in a wave of its own, so that its bytes and bytes of chunks are not in memory at
-                // the same time.
+                // A wave with pages of the index has no chunks, so that bytes of the index and bytes of chunks are not
+                // in memory at the same time.
                 if !is_empty || self.plan_pages(index_and_start)? {
                     break;
                 }
@@ -473,7 +479,8 @@ impl Waves {
         Ok(())
     }
 
-    /// Plans the first read of the chunk index, or of all bytes after the header if these are few.
+    /// Plans the first read of the chunk index. In a contiguous frame, plans to read all bytes after the header
+    /// instead, if these are at most `limits.spare` bytes.
     fn plan_index(&mut self) -> Result<(), Error> {
         let header = &self.array().header;
         let frame = header.header_len as u64..header.frame_len;
@@ -490,8 +497,8 @@ impl Waves {
         Ok(())
     }
 
-    /// The stored length of a chunk in the frame, estimated from the place of the next chunk, and how many of these bytes
-    /// the slice does not need. `None` if the length is not known.
+    /// The stored length of a chunk in the frame, and how many of these bytes the slice does not need. The length is
+    /// estimated from the place of the next chunk. `None` if this place is not known.
     fn stored_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>) -> Option<(u64, u64)> {
         let next = self.index_pages.next_start(place)?;
         // The largest stored size of the chunk: data that does not compress is stored uncompressed, after the chunk
@@ -502,8 +509,8 @@ impl Waves {
         Some((stored, stored - stored.saturating_mul(needed) / blocks.max(1).max(needed)))
     }
 
-    /// Whether the next wave can read all its chunks whole, so that no further wave reads their blocks. The needless
-    /// bytes must cost less than this wave and its requests.
+    /// Whether the next wave can read all its chunks whole, so that no further wave reads their blocks. Reading the
+    /// needless bytes must not take longer than the saved wave and its requests.
     fn saves_wave(&self, index: &Index, most: u64) -> bool {
         let selection = &*self.selection;
         let (mut weight, mut needless, mut limit) = (0, 0, self.limits.spare);
@@ -530,7 +537,8 @@ impl Waves {
     /// The number of bytes of the first read of a chunk in the frame.
     fn first_len(&self, entry: &ChunkEntry, place: u64, chunk: &SelectedChunk<'_>, reads_whole: bool) -> u64 {
         match self.stored_len(entry, place, chunk) {
-            // In a damaged file, the next chunk can begin inside this one. `stored` is then too small.
+            // In a damaged file, the next chunk can begin inside this one. `stored` is then too small, so at least
+            // `FIRST_READ` bytes are read.
             Some((stored, needless))
                 if stored <= self.limits.wave && (reads_whole || needless <= self.limits.gap) =>
             {
@@ -570,7 +578,8 @@ impl Waves {
         self.planned.push(PlannedRead { purpose, file, range, request: 0 });
     }
 
-    /// Joins planned ranges into requests if they overlap, or if the gap is small and still fits in the wave.
+    /// Joins planned ranges into requests if they overlap, or if the gap between them is small and still fits in the
+    /// wave.
     fn join(&mut self) {
         let mut order: Vec<&mut PlannedRead> = self.planned.iter_mut().collect();
         order.sort_by_key(|planned| (planned.file, planned.range.start));
