@@ -82,7 +82,7 @@ impl Interrupts {
     /// Calls `last`, and then ends the process with the caught signal. Does nothing if no signal was caught, or while
     /// other threads defer signals: each of them calls this function after its work.
     pub(crate) fn raise_caught(&self, last: impl FnOnce()) {
-        // The lock is held, so that no other thread begins work meanwhile.
+        // The lock is held, so that no other thread begins work before the process ends.
         let deferring = lock(&self.deferring);
         let caught = self.signals.iter().find(|signal| signal.is_caught.load(Ordering::SeqCst));
         if let Some(signal) = caught.filter(|_| *deferring == 0) {

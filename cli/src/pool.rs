@@ -15,7 +15,7 @@ const BATCH: usize = 64;
 pub(crate) struct Pool {
     pub(crate) jobs: usize,
     pub(crate) is_ordered: bool,
-    /// Whether each item is enough work for a batch of its own.
+    /// Whether the work on an item is long, so that each batch has only one item.
     pub(crate) is_slow: bool,
 }
 
@@ -26,7 +26,7 @@ struct Queue<I> {
     batches: usize,
 }
 
-/// A function that passes on a part of the result of a batch before the batch is done, so that a long result is not
+/// A function that passes on a part of the result of a batch before the batch is done. So a long result need not be
 /// held in memory. If results are ordered, a call waits until it is the turn of the batch. A call returns `Break` if no
 /// more parts are wanted.
 pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
@@ -146,7 +146,7 @@ impl<F, T> Drop for Release<'_, F, T> {
     }
 }
 
-/// The state behind a mutex. The mutex is locked even if a thread has panicked while it held the lock. The other
+/// The state behind a mutex. This function also works if a thread has panicked while it held the lock. The other
 /// threads end after such a panic, so none of them uses a state that was changed only in part.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -22,8 +22,8 @@ pub(crate) struct Problem {
     /// The finding that caused the error.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file of an I/O error, and a message that names this file. The output for a failure begins with a path. If
-    /// that is the path of another file, the output has this message.
+    /// The file that caused the error, and a message for output that does not begin with the path of this file. Output
+    /// that begins with this path has `message` instead.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// A hint at the end of the message, with the punctuation before it.
@@ -43,8 +43,8 @@ impl Problem {
         self
     }
 
-    /// The problem that no file can be created in a folder, because it is missing or not a folder; `None` if it is a
-    /// folder.
+    /// The problem if no file can be created in a folder, because there is no folder at this path; `None` if there is
+    /// one.
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
         let message = || format!("cannot create a file in {}: {why}", folder.display());
@@ -102,8 +102,8 @@ impl From<&Error> for Problem {
     }
 }
 
-/// The problem inside an I/O error. A reader of an object, or of a frame in a store's data, can return only I/O errors,
-/// so it puts the problem into an I/O error.
+/// The problem inside an I/O error. The readers of objects and of frames in the data of a store can return only I/O
+/// errors. So they put the problem into an I/O error.
 fn inside(error: &io::Error) -> Option<Problem> {
     let inner = error.get_ref()?;
     let of_store = || inner.downcast_ref::<Error>().map(Problem::from);

@@ -66,7 +66,7 @@ fn with_unit(bytes: i128, decimals: u32) -> String {
     // A number that rounds up to 1024 is shown as 1 of the next unit.
     while number >= 1024 * ten {
         unit += 1;
-        // Half a unit is added, so that the shift rounds.
+        // Half of the unit is added, so that the shift rounds.
         number = (size + (1 << (10 * unit - 1))) >> (10 * unit);
     }
     let (whole, rest) = (number / ten, number % ten);
@@ -131,7 +131,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
 
 /// The text; if it is wider than `widest`, its beginning and an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
-    // The number of characters is limited too, because some of them have no width, such as accents.
+    // The number of characters is limited too, because some characters, such as accents, have no width.
     let most = widest.saturating_mul(4);
     if text.chars().nth(most).is_none() && text.width() <= widest {
         return text.into();
@@ -156,8 +156,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(digits).collect()
 }
 
-/// The question whether the user meant the most similar of these names, with a space after it; empty if no name is
-/// similar.
+/// A question that suggests the most similar of these names, with a space at its end; empty if no name is similar.
 pub(crate) fn did_you_mean<'n>(text: &str, names: impl IntoIterator<Item = &'n str>) -> String {
     let likeness = |name: &str| strsim::jaro(text, name);
     let others = names.into_iter().filter(|&name| name != text);

@@ -91,7 +91,8 @@ fn repeat<T, E: HasProblem>(patience: Duration, mut attempt: impl FnMut() -> Res
     }
 }
 
-/// The process that has locked a file, or is changing it, with the code of the problem that it causes.
+/// Describes the process that has locked a file or is changing it. `code` is the code of the problem that this process
+/// causes.
 fn writer(file: &Path, code: &str) -> String {
     match system::process_with_lock(file) {
         Some((id, name)) => format!("process {id} ({name}), which has locked it"),
@@ -113,8 +114,8 @@ mod system {
         let metadata = file.metadata().ok()?;
         let (device, inode) = (metadata.st_dev(), metadata.st_ino());
         let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
-        // A line such as `1: FLOCK ADVISORY WRITE 4711 fd:01:1234 0 EOF`. A process that waits has an arrow before
-        // FLOCK.
+        // Each line describes a lock, such as `1: FLOCK ADVISORY WRITE 4711 fd:01:1234 0 EOF`. The line of a process
+        // that waits for a lock has an arrow before FLOCK.
         let locks = fs::read_to_string("/proc/locks").ok()?;
         let id = locks.lines().find_map(|line| {
             let fields: Vec<_> = line.split_whitespace().collect();

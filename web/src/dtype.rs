@@ -46,7 +46,7 @@ fn is_big(dtype: &Dtype) -> bool {
     dtype.byte_order() == Some(ByteOrder::Big)
 }
 
-/// The dtype without subarrays around it.
+/// The base dtype inside nested subarrays; the dtype itself if it is not a subarray.
 fn innermost(mut dtype: &Dtype) -> &Dtype {
     while let Kind::Subarray(subarray) = dtype.kind() {
         dtype = subarray.base();
@@ -54,8 +54,8 @@ fn innermost(mut dtype: &Dtype) -> &Dtype {
     dtype
 }
 
-/// Refuses structs with more values than a few for each byte, because JavaScript makes an object of each; and structs
-/// that have Python objects or more than 128 levels.
+/// Refuses structs with far more values than bytes, because JavaScript makes an object of each value. Also refuses
+/// structs with Python objects, or with more than 128 levels.
 pub(crate) fn check_values(dtype: &Dtype) -> Result<(), ItemError> {
     match innermost(dtype) {
         dtype if matches!(dtype.kind(), Kind::Struct(_)) => dtype.read_items::<IgnoredAny>(&[]).map(drop),
@@ -79,7 +79,7 @@ pub(crate) fn in_machine_order(dtype: &Dtype, mut items: Vec<u8>) -> Vec<u8> {
             return floats.flat_map(f32::to_le_bytes).collect();
         }
         Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => size,
-        // JavaScript gets the others as bytes.
+        // Larger floats and complex numbers stay unchanged, because JavaScript gets them as bytes.
         Kind::Float if size <= 8 => size,
         Kind::Complex if size <= 16 => size / 2,
         _ => return items,

@@ -1,8 +1,9 @@
-//! The part of the npm package `b2nd` in Rust: which bytes an array needs, what they mean, and its items.
+//! The part of the npm package `b2nd` that is written in Rust. It tells which bytes of a file are needed, parses them,
+//! and returns the items of an array.
 //!
-//! JavaScript fetches the bytes. A call that lacks bytes throws the JSON text `{"ranges":[[0,4096]]}`. JavaScript
-//! inserts these ranges, and makes the same call again. Any other error is
-//! `{"code":"truncated","offset":12,"message":"…"}`, with the codes of the command `b2nd`.
+//! A call that lacks bytes throws the JSON text `{"ranges":[[0,4096]]}`. JavaScript then fetches these ranges, inserts
+//! their bytes, and makes the same call again. Any other error is a text such as
+//! `{"code":"truncated","offset":12,"message":"…"}`, with a code of the command `b2nd`.
 
 #![deny(unsafe_code)]
 
@@ -72,7 +73,8 @@ impl KnownFile {
         self.known.insert(start, bytes);
     }
 
-    /// Drops all bytes, after a call that needed them. Open arrays keep the chunk index for later calls.
+    /// Drops all inserted bytes, to free memory after a call. Open arrays keep pages of the chunk index for later
+    /// calls.
     pub fn clear(&self) {
         self.known.clear();
     }
@@ -89,7 +91,7 @@ impl KnownFile {
         Ok(json!(keys).to_string())
     }
 
-    /// The array of the file, or with this key in the store.
+    /// The array in the file or, if there is a key, the array with this key in the store.
     pub fn array(&mut self, key: Option<String>) -> Result<KnownArray, String> {
         let Some(key) = key else {
             let frame = Frame::read_at(Arc::clone(&self.known), 0).map_err(|error| thrown(&error))?;
@@ -106,7 +108,7 @@ impl KnownFile {
             let message = format!("the store has no member with the key {key}");
             return Err(failure("invalid-input", None, &message));
         }
-        // An array can be sliced any number of times.
+        // An array can be sliced any number of times, so the total number of decompressed bytes has no limit.
         let frames = frames.without_total_limit();
         let frame = Frame::read_at(Box::new(frames) as Reader, 0).map_err(|error| thrown(&error))?;
         KnownArray::new(frame)
@@ -123,7 +125,7 @@ impl KnownFile {
 }
 
 impl KnownFile {
-    /// The file as a store of several files, in a zip file.
+    /// The store in the file, if the file is a zip file with a store.
     fn store(&mut self) -> Result<Option<&Store>, String> {
         if self.store.is_none() {
             let mut start = [0; 4];
@@ -144,7 +146,7 @@ impl KnownFile {
         Ok(self.store.as_ref().and_then(Option::as_ref))
     }
 
-    /// The frames in the data of a store that is one frame.
+    /// The frames in a store that is a single frame; `None` if the file is not such a store.
     fn embedded(&self) -> Result<Option<EmbeddedFrames<Arc<KnownRanges>>>, String> {
         let frame = Frame::read_at(Arc::clone(&self.known), 0).map_err(|error| thrown(&error))?;
         if !frame.kind().is_store() {
@@ -179,7 +181,8 @@ fn js_value(value: &Value) -> JsValue {
             _ => number.as_f64().map_or(JsValue::NULL, JsValue::from_f64),
         },
         Value::Array(values) => values.iter().map(js_value).collect::<JsArray>().into(),
-        // `fromEntries` also defines the property `__proto__`.
+        // `fromEntries` also defines a property with the name `__proto__`. An assignment would change the prototype
+        // instead.
         Value::Object(entries) => {
             let entry =
                 |(key, value): (&String, &Value)| JsArray::of2(&JsValue::from_str(key), &js_value(value));
@@ -222,7 +225,7 @@ impl KnownArray {
         attributes(&self.array.attributes().map_err(|error| thrown(&error))?)
     }
 
-    /// Starts to read a slice. The arguments have a number for each dimension.
+    /// Starts to read a slice. Each argument has a number for each dimension.
     pub fn slice(&self, starts: &[u64], stops: &[u64], steps: Vec<u64>) -> Result<Reading, String> {
         if let Some(dtype) = &self.dtype {
             dtype::check_values(dtype).map_err(|error| failure("unsupported", None, &error.to_string()))?;
@@ -242,7 +245,7 @@ impl KnownArray {
             frame.trailer().and_then(|trailer| Array::with_trailer(frame, &trailer))
         };
         let array = array.map_err(|error| thrown(&error))?;
-        // Items of a dtype that is not valid, or of another size, are raw bytes.
+        // If the dtype is not valid, or has another item size than the array, the items are raw bytes.
         let dtype = array.parse_dtype().ok().flatten();
         let dtype = dtype.filter(|dtype| dtype.item_size() == array.item_size());
         Ok(Self { array: Rc::new(array), dtype })
@@ -262,9 +265,10 @@ pub struct Reading {
 
 #[wasm_bindgen]
 impl Reading {
-    /// Reads the byte ranges of the next wave. The result is the items of the next piece if they are complete now, an
-    /// empty list if they are not, and `undefined` after the last piece. The items are in C order: numbers in the byte
-    /// order of this machine, float16 as float32, all other items as stored.
+    /// Reads the next wave: byte ranges of the slice that can be read at the same time. If the items of a piece are
+    /// complete now, the result is these items; if not, an empty list. After the last piece, the result is `undefined`.
+    /// The items are in C order. Numbers have the byte order of WebAssembly, float16 becomes float32, and all other
+    /// items are as stored.
     pub fn next_wave(&mut self) -> Result<Option<Vec<u8>>, String> {
         if self.plan.is_none() {
             let Some(piece) = self.pieces.next() else { return Ok(None) };
@@ -287,7 +291,7 @@ impl Reading {
     }
 }
 
-/// Reads the byte ranges of a wave. The error lists all ranges that are missing.
+/// Reads the byte ranges of a wave. If bytes are missing, the error lists all missing ranges.
 fn read_wave(reader: &Reader, plan: &SlicePlan) -> Result<Vec<Vec<u8>>, String> {
     let (mut wave, mut unknown) = (Vec::new(), Vec::new());
     for range in plan.ranges() {

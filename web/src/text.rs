@@ -1,4 +1,4 @@
-//! The functions of the command's module `text` that `messagepack` needs.
+//! Replaces the module `text` of the command, of which the module `messagepack` needs only `hex`.
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {

@@ -55,8 +55,8 @@ pub(super) struct Answer {
 }
 
 impl Bucket {
-    /// The bucket at a URL. All calls with the same URL return the same bucket, unless the URL has a query: the query
-    /// of a signed URL is valid for one object only.
+    /// The bucket at a URL. All calls with the same URL without a query return the same bucket. A URL with a query
+    /// always makes a new bucket, because the query of a signed URL is valid for one object only.
     fn at(service: Service, root: String, query: &str) -> Result<Arc<Self>, Problem> {
         let new = |url: &str| {
             // A connection needs the TLS provider, which the runtime installs.
@@ -77,7 +77,8 @@ impl Bucket {
         Ok(bucket)
     }
 
-    /// Waits for requests, unless the server has failed too often. At a terminal, a slow first answer is announced.
+    /// Waits for requests, unless the server has failed too often. If the first answer is slow, a user at a terminal is
+    /// told which server is slow.
     pub(super) fn wait_for<T>(&self, requests: impl Future<Output = T>) -> Result<T, Problem> {
         if self.failures.load(Ordering::Relaxed) >= MOST_FAILURES {
             let message =
@@ -98,8 +99,8 @@ impl Bucket {
         answer.ok_or_else(|| Problem::new(code::STOPPED, "the output was closed"))
     }
 
-    /// Requests a byte range of an object, which can extend beyond its end. If the object has no byte of the range, the
-    /// answer is empty. `tag` is the `ETag` that the object must have.
+    /// Requests a byte range of an object. The range can extend beyond the end of the object. If the object has no byte
+    /// of the range, the answer is empty. `tag` is the `ETag` that the object must have.
     pub(super) async fn get(
         &self,
         key: &Key,

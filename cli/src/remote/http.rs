@@ -29,9 +29,9 @@ const MAX_REFUSAL: usize = 16 << 10;
 /// of any store, 5000 keys of 1024 characters, is shorter.
 const MAX_PAGE: usize = 16 << 20;
 
-/// The maximum length of a value in such an answer, between two tags or in quotes. A key has at most 1024 characters,
-/// and a token for the next page is only a little longer. The limit is needed because `object_store` panics if an
-/// escaped token does not fit in a URL of 64 KiB. Escapes make a token at most three times as long.
+/// The maximum length of a value in a page or in credentials: a text between two tags or in quotes. A key has at most
+/// 1024 characters, and a token for the next page is only a little longer. The limit is needed because `object_store`
+/// panics if an escaped token does not fit in a URL of 64 KiB. Escapes make a token at most three times as long.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The `<?` of an XML declaration begins before this offset: at byte 0, or at byte 3 after a byte order mark.
@@ -45,7 +45,7 @@ const MAX_CODE: usize = 64;
 #[derive(Debug)]
 pub(super) enum Unusable {
     /// A status that is not a success, and the server's code for the error: a single word, or empty. A redirect without
-    /// a location is one of these.
+    /// a location also counts as refused.
     Refused { status: u16, code: String },
     /// A redirect that was not followed: it leads to another server, exceeds the limit of redirects, or answers a
     /// request other than GET.
@@ -70,7 +70,7 @@ impl fmt::Display for Unusable {
             Self::Comment => f.write_str(
                 "the server sent a page with comments or instructions, like a web page; object stores send none",
             ),
-            // `Service::explain` words the other reasons.
+            // `Service::explain` has the messages for the other reasons.
             other => fmt::Debug::fmt(other, f),
         }
     }
@@ -151,8 +151,8 @@ impl HttpService for Connection {
         Self: 'f,
     {
         Box::pin(async {
-            // The client has the same time limit, but for each request alone. With redirects, an attempt has several
-            // requests. The limit here is for all of them together.
+            // The client applies this time limit to each request separately. With redirects, an attempt consists of
+            // several requests. The limit here is for all requests of the attempt together.
             let answer = tokio::time::timeout(attempt_limit(), self.answer(request)).await;
             answer.unwrap_or_else(|late| Err(HttpError::new(HttpErrorKind::Timeout, late)))
         })
@@ -160,9 +160,9 @@ impl HttpService for Connection {
 }
 
 impl Connection {
-    /// Adds the headers that `object_store` needs to the answer of a range request. A chunked answer has no length, and
-    /// a server may not give the length of the object: `Content-Range: bytes 0-99/*`. Then this function requests the
-    /// length.
+    /// Adds headers that are missing in the answer to a range request, because `object_store` needs them. A chunked
+    /// answer has no length, so the length of the range is added. If a server does not give the length of the object
+    /// (`Content-Range: bytes 0-99/*`), this function requests that length.
     async fn completed(&self, mut answer: HttpResponse, mut request: HttpRequest) -> HttpResponse {
         let Some(ContentRange { first, last, len }) = ContentRange::of(answer.headers()) else {
             return answer;
@@ -299,16 +299,16 @@ fn longest_value(page: &[u8]) -> usize {
     longest.max(page.len() - start)
 }
 
-/// Cuts the body of an answer to its first bytes.
+/// Cuts the body of an answer to at most `MAX_REFUSAL` bytes.
 async fn truncated(answer: HttpResponse) -> HttpResponse {
     let (parts, body) = answer.into_parts();
     let (bytes, _) = start(body, MAX_REFUSAL).await;
     HttpResponse::from_parts(parts, bytes.into())
 }
 
-/// The error for an answer that is not a success. Only the text of the XML element `Code` is kept from the body, and
-/// only if the answer is from the server to which the request was addressed. After a redirect, another server could
-/// send any text.
+/// The error for an answer that is not a success. Only the text of the XML element `Code` is kept from the body. It is
+/// kept only if the answer is from the server to which the request was addressed. After a redirect, another server
+/// could send any text.
 async fn refusal(answer: HttpResponse, is_from_origin: bool) -> HttpError {
     let status = answer.status();
     let (bytes, _) = start(answer.into_body(), MAX_REFUSAL).await;
@@ -332,7 +332,8 @@ fn code(body: &[u8]) -> Option<String> {
     is_word.then(|| code.into())
 }
 
-/// The first bytes of the body of an answer, and whether more bytes follow, or the error that ended the body early.
+/// Reads at most `max` bytes of the body of an answer. The second value is whether more bytes follow, or the error that
+/// ended the body early.
 async fn start(body: HttpResponseBody, max: usize) -> (Vec<u8>, Result<bool, HttpError>) {
     let (mut bytes, mut parts) = (Vec::new(), body.bytes_stream());
     while let Some(part) = parts.next().await {

@@ -17,7 +17,8 @@ use crate::text;
 /// the next page is fetched while the caller takes the keys of this page.
 const QUEUE_LEN: usize = 1000;
 
-/// The URLs of the objects below a prefix, in the order of the store. They are fetched on demand.
+/// The URLs of the objects below a prefix, in the order of the store. The pages of the listing are fetched while the
+/// caller reads the URLs.
 pub(crate) struct Objects {
     bucket: Arc<Bucket>,
     /// The queue. `None` marks the end; a queue that ends without this mark was interrupted.

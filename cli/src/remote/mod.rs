@@ -1,7 +1,7 @@
 //! Objects in object stores and on web servers: listed by prefix, and read by ranges.
 //!
-//! The crate `object_store` finds credentials, signs requests and retries them. `object_store` is asynchronous. Code
-//! outside this folder is not asynchronous.
+//! The crate `object_store` finds credentials, signs requests and retries them. `object_store` is asynchronous, but
+//! code outside this folder is not. So the functions of this module wait for the results.
 
 mod runtime;
 

@@ -58,10 +58,12 @@ impl Window {
     }
 }
 
-/// A byte range of this object, or of the named object in the same folder.
+/// A byte range of a file. The file is the open object itself or, if there is a name, the object with this name in the
+/// same folder.
 pub(crate) type FileRange = (Option<String>, Range<u64>);
 
-/// The requests for byte ranges, sorted: ranges with a gap of at most [`MIN_LEN`] are one request.
+/// The requests for byte ranges, sorted by file and offset. Ranges of a file with a gap of at most [`MIN_LEN`] become
+/// one request.
 fn merge(ranges: &[FileRange]) -> Vec<FileRange> {
     let mut ranges = ranges.to_vec();
     ranges.sort_unstable_by(|(file, range), (other, next)| (file, range.start).cmp(&(other, next.start)));
@@ -84,7 +86,7 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// The first bytes of the object, kept because a check reads them twice.
     head: Window,
-    /// An object is read by one thread at a time.
+    /// Only one thread at a time reads an object, so no thread waits for this mutex.
     windows: Mutex<Windows>,
 }
 
@@ -135,8 +137,8 @@ impl Object {
         Ok(Self { url, len, tag, head: Window { start: 0, bytes }, windows: Mutex::default() })
     }
 
-    /// Reads byte ranges. Ranges that are already here are not requested again. [`merge`] joins near ranges, and the
-    /// requests run in parallel.
+    /// Reads byte ranges. Ranges whose bytes are still in memory are not requested again. [`merge`] joins near ranges,
+    /// and the requests run in parallel.
     pub(crate) fn fetch_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
         self.with_windows(|windows| {
             let known = |(file, range): &FileRange| {
@@ -161,12 +163,12 @@ impl Object {
         })
     }
 
-    /// The bytes of a range of this object, if all of them are here.
+    /// The bytes of a range of this object, if all of them are still in memory.
     fn known<'w>(&'w self, windows: &'w Windows, range: &Range<u64>) -> Option<&'w [u8]> {
         [&self.head, &windows.last].into_iter().find_map(|window| window.get(range))
     }
 
-    /// Requests byte ranges in parallel. A file is this object, or the named object in the same folder.
+    /// Requests byte ranges in parallel.
     fn request_all(&self, ranges: &[FileRange]) -> Result<Vec<Vec<u8>>, Problem> {
         let requests = ranges.iter().enumerate().flat_map(|(number, (file, range))| {
             // A range of a chunk file is not split. The file can be shorter than the range, and a later part of the
@@ -190,8 +192,8 @@ impl Object {
         self.url.bucket.wait_for(answers)?
     }
 
-    /// Fails if the object is no longer as it was when it was opened. The answers to requests for other objects do not
-    /// show this. The first bytes are compared too, because some servers send no tag.
+    /// Fails if the object has changed since it was opened. Requests for other objects, such as chunk files, do not
+    /// show such a change. The first bytes are compared too, because some servers send no tag.
     pub(crate) fn check_unchanged(&self) -> Result<(), Problem> {
         let head = self.url.bucket.wait_for(self.request(None, 0..self.head.end()))??;
         if head == self.head.bytes { Ok(()) } else { Err(changed()) }
@@ -201,7 +203,7 @@ impl Object {
     async fn request(&self, file: Option<&str>, range: Range<u64>) -> Result<Vec<u8>, Problem> {
         let ObjectUrl { bucket, key } = &self.url;
         let Some(name) = file else {
-            // `If-Match` never matches a weak tag.
+            // A weak tag is not sent, because `If-Match` never matches it.
             let tag = self.tag.clone().filter(|tag| !tag.starts_with("W/"));
             let answer = bucket.get(key, range, tag).await?;
             // The length and the tag are compared here too, because some servers ignore `If-Match`.
@@ -222,7 +224,8 @@ impl Object {
         }
     }
 
-    /// Lends the bytes to a function. No lock is held meanwhile, because the function waits for the server.
+    /// Lends the bytes that were read to a function. The lock is not held during the call, because the function waits
+    /// for the server.
     fn with_windows<T>(&self, read: impl FnOnce(&mut Windows) -> T) -> T {
         let mut windows = mem::take(&mut *lock(&self.windows));
         let result = read(&mut windows);
@@ -246,14 +249,14 @@ impl ReadAt for Object {
                 return bytes.read(out);
             }
             if last.from(offset).is_none() {
-                // If the reads are sequential, each request is twice as long as the last one. After a jump, a request
-                // is short, because few of the bytes that follow are expected to be needed.
+                // If the reads are sequential, each request is twice as long as the request before it. After a jump, a
+                // request is short, because probably few of the next bytes are needed.
                 let goes_on = offset == last.end();
                 let ahead =
                     if goes_on { (2 * last.bytes.len() as u64).clamp(MIN_LEN, MAX_LEN) } else { MIN_LEN };
                 let end = offset.saturating_add(ahead.max(out.len() as u64)).min(self.len);
-                // At the end of the object, the request also covers bytes before `offset`, because the chunk index is
-                // there: it precedes the trailer.
+                // A read at the end of the object is usually for the trailer, and the chunk index before the trailer is
+                // then needed too. So the request also covers bytes before `offset`.
                 let start = offset.min(end.saturating_sub(MIN_LEN));
                 let request = self.request(None, start..end);
                 let bytes = self.url.bucket.wait_for(request).flatten().map_err(io::Error::other)?;
@@ -273,8 +276,8 @@ impl ReadAt for Object {
 
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         self.with_windows(|windows| {
-            // The bytes of the last announcement are no longer needed, and make room for the bytes of this
-            // announcement.
+            // The bytes of the previous announcement are no longer needed. They are dropped first, so that memory never
+            // holds the bytes of two announcements.
             windows.ahead.clear();
             let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
             let unknown = within.filter(|range| !range.is_empty() && self.known(windows, range).is_none());

@@ -16,7 +16,7 @@ pub(super) const CHANGED: &str = "the object was changed while it was read; try 
 const MAX_QUOTED: usize = 200;
 
 impl Service {
-    /// A hint for logging in.
+    /// A hint on how to log in.
     fn login(self) -> &'static str {
         match self {
             Self::S3 => {
@@ -53,7 +53,7 @@ impl Service {
         }
     }
 
-    /// The error for a URL and settings of the environment with which no connection can be made.
+    /// The error if no connection can be made with this URL and the settings of the environment.
     pub(super) fn unusable_settings(self, error: &Error) -> Problem {
         // No environment variable sets credentials for a web server.
         let hint = if self == Self::Web { String::new() } else { format!(": {}", self.login()) };
@@ -101,7 +101,7 @@ impl Service {
             }
             404 => (code::MISSING, "no such object".into()),
             401 | 403 => (code::NO_ACCESS, format!("the server refuses access ({answer}): {}", self.login())),
-            // The tag of the object is not the one in `If-Match`.
+            // The tag of the object differs from the tag in `If-Match`.
             412 => (code::CHANGING, CHANGED.into()),
             429 | 503 => {
                 let what = "try again later, or with fewer requests at a time: `-j 8`";
@@ -113,7 +113,7 @@ impl Service {
     }
 }
 
-/// The first error of a type among an error and its sources.
+/// The first error of the type `E` among an error and its sources.
 fn find<E: std::error::Error + 'static>(error: &Error) -> Option<&E> {
     sources(error).find_map(|error| error.downcast_ref())
 }

@@ -19,7 +19,7 @@ pub(super) static TIMEOUT: LazyLock<u64> = LazyLock::new(timeout);
 
 pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 
-/// Becomes `true` when the answers to all requests are no longer wanted.
+/// Becomes `true` when no answer to a request is wanted any more.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
 /// The number of threads that drive the connections and the listings. The rest of a request runs on the thread that
@@ -30,7 +30,8 @@ const WORKERS: usize = 2;
 static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
     // An error means only that a provider of TLS is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // tokio panics if it cannot start a thread. Besides the workers, one thread resolves names.
+    // The runtime panics if it cannot start a thread, so this is tested first. Besides the workers, one thread resolves
+    // names.
     check_threads(WORKERS + 1)?;
     Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()
 });

@@ -23,8 +23,8 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 /// The style of secondary text: labels, offsets, types.
 pub(crate) const DIM: Style = Style::new().dimmed();
 
-/// Buffered standard output for styled text. If the output has no styles, they are removed before the text enters the
-/// buffer. If they were removed after the buffer, each piece of text between two styles would be a separate write.
+/// Buffered standard output for styled text. If standard output shows no styles, they are removed before the text
+/// enters the buffer. Otherwise, each piece of text between two styles would be a separate write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
     if is_colored() {
         Box::new(BufWriter::new(anstream::stdout().lock()))
@@ -54,11 +54,11 @@ pub(crate) fn width(stream: &impl IsTerminal) -> Option<usize> {
     stream.is_terminal().then(textwrap::termwidth)
 }
 
-/// The columns and lines of the terminal. If standard output is not a terminal, the columns are those of the variable
-/// `COLUMNS`, or 80, and there are half as many lines.
+/// The columns and lines of the terminal. If standard output is not a terminal, the number of columns is the value of
+/// the variable `COLUMNS`, or 80. The number of lines is then half of this number.
 pub(crate) fn screen_size() -> [usize; 2] {
     if io::stdout().is_terminal() {
-        // A terminal that does not know its size can say that it is 0.
+        // A terminal that does not know its size can report the size 0.
         let known = terminal_size::terminal_size().filter(|(width, height)| width.0 > 0 && height.0 > 0);
         return known.map_or([80, 24], |(width, height)| [width.0.into(), height.0.into()]);
     }
@@ -73,7 +73,7 @@ pub(crate) fn is_colored() -> bool {
 }
 
 /// The text in lines that fit the width, broken between words. `indent` begins all lines but the first one. Without a
-/// width, no lines are broken: programs read one message per line.
+/// width, the text stays on one line, because programs read one message per line.
 pub(crate) fn wrapped(text: &str, width: Option<usize>, indent: &str) -> String {
     let Some(width) = width else { return text.into() };
     // Words stay whole, so that a path can be copied.

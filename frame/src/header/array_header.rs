@@ -60,9 +60,10 @@ impl<'f> ArrayHeader<'f> {
 
     /// Whether the array has blocks. Without blocks, ignore the [block shape](Meta::blockshape) in the metalayer.
     ///
-    /// An array has no blocks only in one case: its frame is from a beta release of C-Blosc2, and its block shape is
-    /// below 1 or larger than the chunk shape in at least one dimension. Caterva, which used these beta releases, made
-    /// such arrays: version 0.2 stored uninitialized memory as the block shape, and version 0.3 stored zeros.
+    /// Only an array in a frame from a beta release of C-Blosc2 can have no blocks. Such an array has no blocks if its
+    /// block shape is below 1 or larger than the chunk shape in at least one dimension. The library Caterva used these
+    /// beta releases and wrote such block shapes: version 0.2 stored uninitialized memory, and version 0.3 stored
+    /// zeros.
     #[must_use]
     pub fn has_blocks(&self) -> bool {
         self.has_blocks
@@ -74,21 +75,21 @@ impl<'f> ArrayHeader<'f> {
         self.metalayer
     }
 
-    /// Stale bytes after the array's entries; usually there are none. When `squeeze` removed dimensions of length 1,
-    /// the entries became shorter, and some writers left the old bytes after them.
+    /// Stale bytes after the array's entries; usually there are none. Some writers left these bytes when their function
+    /// `squeeze` removed dimensions of length 1, because the entries then became shorter.
     #[must_use]
     pub fn stale_tail(&self) -> &'f [u8] {
         self.stale_tail
     }
 
-    /// The [`Geometry`] of the array: the positions of its items. If the array [has no blocks](Self::has_blocks), each
-    /// chunk counts as one block.
+    /// The [`Geometry`] of the array, which computes the positions of its items. If the array [has no
+    /// blocks](Self::has_blocks), each chunk counts as one block.
     ///
     /// # Errors
     ///
     /// The errors of [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
-        // An array of an unknown version also goes to `Meta::geometry`, which rejects the version.
+        // If the version is unknown, `Meta::geometry` is called too, because it rejects the version.
         if self.has_blocks || self.meta.version() != 0 {
             return self.meta.geometry();
         }
@@ -102,8 +103,8 @@ fn blocks_are_set(meta: &Meta) -> bool {
 
 /// The finding for an invalid metalayer of an array.
 fn malformed(metalayer: &Metalayer, error: &Error) -> Finding {
-    // An error with a version number means that the version of the metalayer is unknown. Such a metalayer may be valid,
-    // because its version can have other entries than version 0.
+    // If the error has a version number, this crate does not know the version of the metalayer. The metalayer may still
+    // be valid, because a later version can have other entries than version 0.
     let code =
         if error.version().is_some() { FindingCode::UnknownVersion } else { FindingCode::DamagedArray };
     let at = metalayer.offset().saturating_add(error.offset().unwrap_or_default());

@@ -28,7 +28,7 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
             let is_lost = disagreements.iter().any(|finding| finding.code() == FindingCode::LostTypesize);
             findings.extend(disagreements);
             // If the type size is lost (1 instead of the item size), it contradicts the dtype too. The finding of the
-            // lost type size is enough, so the dtype gets no second finding.
+            // lost type size is enough, so the contradiction is not reported.
             if !is_lost {
                 findings.extend(dtype(&array, &frame.header));
             }
@@ -38,9 +38,10 @@ pub(crate) fn check<R>(frame: &Frame<R>) -> Vec<Finding> {
     }
 }
 
-/// The finding for an array's metalayer with a wrong name. Readers then see plain chunks.
+/// The finding for an array's metalayer with a wrong name. With a wrong name, readers do not find the array, but only
+/// plain chunks.
 fn misnamed(header: &Header, layers: &[Metalayer]) -> Option<Finding> {
-    // The content of another metalayer can look like an array by chance, so all numbers must agree with the header.
+    // The bytes of an unrelated metalayer can look like an array by chance. So all numbers must agree with the header.
     let is_array =
         |array: &ArrayHeader<'_>| array.stale_tail().is_empty() && agreement(array, header).is_empty();
     layers.iter().find_map(|layer| {
@@ -91,7 +92,8 @@ fn oddities(array: &ArrayHeader<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Checks that no block is larger than a chunk. python-blosc2 does not create an array with larger blocks.
+/// Checks that a block is not larger than a chunk in any dimension. python-blosc2 does not create an array with larger
+/// blocks.
 pub(crate) fn check_block(shapes: &Shapes<'_>) -> Result<(), String> {
     let mut sizes = shapes.blockshape.iter().zip(shapes.chunkshape).enumerate();
     match sizes.find(|(_, (block, chunk))| **chunk > 0 && block > chunk) {
@@ -102,7 +104,7 @@ pub(crate) fn check_block(shapes: &Shapes<'_>) -> Result<(), String> {
     }
 }
 
-/// The finding for a dtype that is unknown, has objects, or has another item size than the frame.
+/// The finding for a dtype that is unknown, contains Python objects, or has another item size than the header.
 fn dtype(array: &ArrayHeader<'_>, header: &Header) -> Option<Finding> {
     let meta = array.meta();
     let dtype = match meta.parse_dtype() {
@@ -129,9 +131,9 @@ fn dtype(array: &ArrayHeader<'_>, header: &Header) -> Option<Finding> {
     })
 }
 
-/// Whether every reader gets the same items from a special chunk of NaN, if the array has this dtype. C-Blosc2 fills
-/// such a chunk with floats of 4 or 8 bytes in the byte order of the processor, which is nearly always little-endian.
-/// So the dtype must be `<f4` or `<f8`.
+/// Whether all readers get the same items from a special chunk of NaN in an array of this dtype. C-Blosc2 fills such a
+/// chunk with floats of 4 or 8 bytes. They have the byte order of the processor, which is nearly always little-endian.
+/// So the result is true only for `<f4` and `<f8`.
 pub(crate) fn can_be_nan(dtype: &Dtype) -> bool {
     ["<f4", "<f8"].contains(&&*dtype.type_string().to_string())
 }
@@ -158,8 +160,8 @@ pub(crate) fn agreement(array: &ArrayHeader<'_>, header: &Header) -> Vec<Finding
     };
     match geometry.chunk_nbytes(typesize) {
         Ok(chunksize) if geometry.nitems() == 0 => without_items(header, chunksize),
-        // Check for a lost type size before the other sizes. If it was lost, the sizes of chunks and blocks seem wrong
-        // too, but one finding is enough.
+        // Check for a lost type size before the other sizes. A lost type size makes the sizes of chunks and blocks seem
+        // wrong too, but one finding is enough.
         Ok(chunksize) => match lost_typesize(array, &geometry, header) {
             Some(finding) => [finding].into_iter().chain(nbytes(&geometry, header)).collect(),
             None => with_items(&geometry, header, chunksize),
@@ -193,8 +195,8 @@ fn without_items(header: &Header, chunksize: usize) -> Vec<Finding> {
     findings
 }
 
-/// The finding for a lost type size. C-Blosc2 writes 1 if an item has more than 255 bytes, the limit of its compression
-/// context. The sizes of chunks and blocks still show the true item size.
+/// The finding for a lost type size. C-Blosc2 writes 1 as the type size if an item has more than 255 bytes, the limit
+/// of its compression context. The sizes of chunks and blocks still show the true item size.
 fn lost_typesize(array: &ArrayHeader<'_>, geometry: &Geometry, header: &Header) -> Option<Finding> {
     if header.typesize != 1 {
         return None;
@@ -243,8 +245,8 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 
 /// Checks `nbytes` in the header, the size of all decompressed chunks.
 // The header does not store the number of chunks: readers divide `nbytes` by `chunksize`. This rule checks that the
-// result is the number of chunks of the shape. So the expected `nbytes` is computed with the `chunksize` in the header,
-// even if this `chunksize` is wrong. Another rule reports a wrong `chunksize`.
+// result is the number of chunks that the shape needs. So the expected `nbytes` is this number times the `chunksize` in
+// the header, even if the `chunksize` is wrong. Another rule reports a wrong `chunksize`.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

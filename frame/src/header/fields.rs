@@ -17,10 +17,10 @@ use crate::messagepack::marker::Marker::{self, FixExt16, FixStr, I16, I32, I64, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Generation {
-    /// `9d`, 13 values: C-Blosc2 2.0 beta 2 to 5. The header has no block size.
+    /// Frames of C-Blosc2 2.0 beta 2 to 5. The header begins with `9d` and has 13 values, but no block size.
     Beta2,
-    /// `9e`, 14 values: everything since C-Blosc2 2.0.0-rc1. Its format version is 2, or 3 if chunks or blocks may have
-    /// different sizes. C-Blosc2 also writes 3 if the chunk size is 0.
+    /// Frames of C-Blosc2 2.0.0-rc1 and later. The header begins with `9e` and has 14 values. Its format version is 2,
+    /// or 3 if chunks or blocks may have different sizes. C-Blosc2 also writes 3 if the chunk size is 0.
     Present,
 }
 
@@ -107,7 +107,7 @@ macro_rules! fields {
             /// The encoding of the value, from its row in the table.
             pub(crate) const fn encoding(self) -> Encoding {
                 match self {
-                    // With `const` blocks, the compiler can compute the result of this match if it knows the field at
+                    // The `const` blocks let the compiler compute the result of this match if it knows the field at
                     // compile time.
                     $(Self::$field => const {
                         Encoding { name: $name, marker: $marker, len: $len, since: Generation::$since }
@@ -138,8 +138,8 @@ fields! {
     /// The values of a header, in order.
     ///
     /// The header is one MessagePack array. Each value before the metalayers has a fixed width, so it can be changed
-    /// without moving any other value. The first byte is the marker of the array, `9e` in the present generation. These
-    /// are the offsets of the present generation:
+    /// without moving any other value. The first byte is the marker of the array, `9e` in the present generation. The
+    /// table shows the offsets in the present generation:
     [
         Magic "magic" 2 Some(FixStr(8).to_u8()), "`a8`" 8 Beta2 "the text `b2frame` and a NUL"
         HeaderLen "header_len" 11 Some(I32.to_u8()), "`d2`" 4 Beta2 "the length of the header in bytes, with its metalayers"
@@ -174,8 +174,8 @@ fields! {
     /// | 27 | 4 to 7 | compression level |
     /// | 28 | 0 and 1 | split mode |
     ///
-    /// The 17 bytes of `filters`. In MessagePack, they are an extension. The first byte is the type of the extension;
-    /// here it is the number of filters. The other 16 bytes are the data of the extension.
+    /// The table shows the 17 bytes of `filters`, which are a MessagePack extension. The first byte is the type of the
+    /// extension, which here is the number of filters. The 16 bytes after it are the data of the extension.
     [
         COUNT "nfilters" 70 1 "the number of filters"
         IDS "filters" 71 6 "the number of each filter, in the order in which they are applied"

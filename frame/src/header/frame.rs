@@ -36,16 +36,16 @@ pub struct Frame<R = File> {
     pub(crate) path: Option<PathBuf>,
     /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
-    /// The time before the file at `path` was read.
+    /// The time after the file at `path` was opened, but before it was read.
     pub(crate) opened: Option<SystemTime>,
-    /// The version of the reader before its first read; `None` if it is not known, or if the reader is not the file at
-    /// `path`.
+    /// The version of the reader before its first read; `None` if it is not known.
     pub(crate) version: Option<FileVersion>,
     pub(crate) reader: R,
 }
 
 impl<R> Frame<R> {
-    /// Reads the array. The error is a finding.
+    /// Reads the array from its metalayer; `None` if the frame has no array. The error is the finding for an invalid
+    /// metalayer.
     pub(crate) fn read_array(&self) -> Result<Option<ArrayHeader<'_>>, Finding> {
         self.array_metalayer().map(|layer| ArrayHeader::read(layer, self.header.generation)).transpose()
     }
@@ -56,7 +56,7 @@ impl<R> Frame<R> {
     }
 
     /// The directory of the file `chunks.b2frame`. `None` if the frame was opened by a path with another file name, or
-    /// not by a path. The frame type is not tested.
+    /// not by a path. The frame type does not matter.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.path().and_then(sparse_folder)
     }

@@ -21,17 +21,17 @@ pub(crate) const MAGIC_OFFSET: usize = HeaderField::Magic.present_offset();
 /// The offset of the length of the header, in every generation.
 pub(crate) const HEADER_LEN_OFFSET: usize = HeaderField::HeaderLen.present_offset();
 
-/// The number of bytes from the start of the header to the end of the value `frame_len`. These bytes have the magic,
+/// The number of bytes from the start of the header to the end of the value `frame_len`. These bytes contain the magic,
 /// `header_len` and `frame_len`.
 pub(crate) const START_LEN: usize =
     HeaderField::FrameLen.present_offset() + HeaderField::FrameLen.encoding().len;
 
-/// The longest header that is read: enough for 16 metalayers of 4 MiB. Real headers have a few KiB. The format allows 2
-/// GiB, but a hostile length must not make us allocate that much.
+/// The length of the longest header that this crate reads, about 16 metalayers of 4 MiB. Real headers have a few KiB.
+/// The format allows 2 GiB, but a hostile length must not make us allocate that much.
 pub(crate) const MAX_HEADER_LEN: usize = 1 << 26;
 
 /// If the flags have this codec number, the real codec number is in the byte `codec` of the field `filters`.
-// The flags have 4 bits for a codec, and plugins have numbers from 32 on.
+// The flags have only 4 bits for a codec, but the numbers of plugins begin at 32.
 pub(super) const CODEC_WITH_FILTERS: u8 = 6;
 
 /// A bit in the first byte of flags: chunks may have different sizes.
@@ -42,8 +42,8 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 
 /// The values of a frame's header, without its metalayers.
 ///
-/// All values are as in the file; a [`Check`] compares them with each other. The page of [`HeaderField`] shows their
-/// bytes.
+/// All values are as in the file, even if they contradict each other. A [`Check`] reports contradictions. The page of
+/// [`HeaderField`] shows their bytes.
 ///
 /// ```
 /// use b2nd_frame::{Codec, Frame, FrameType, SplitMode};
@@ -263,7 +263,7 @@ fn cursor(bytes: &[u8]) -> Cursor<'_> {
     Cursor::new(bytes, Part { place: Place::Header, start: 0, code: FindingCode::DamagedHeader })
 }
 
-/// Takes the next value as a boolean. In MessagePack, a boolean is a single byte, which is a marker.
+/// Takes the next value as a boolean. In MessagePack, a boolean is a marker without any bytes after it.
 fn boolean(field: HeaderField, cursor: &mut Cursor<'_>) -> Result<bool, Finding> {
     let [byte] = field.take(cursor)?;
     match Marker::from_u8(byte) {

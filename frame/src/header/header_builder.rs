@@ -43,8 +43,8 @@ impl Default for Compression {
     }
 }
 
-/// The bytes of a header of the present generation. They begin as a template that has all markers. Values are then
-/// copied into it, and the metalayers are added last.
+/// The bytes of a header of the present generation. At first, they are a template with all markers. Then values are
+/// copied into the template, and the metalayers are added last.
 #[derive(Clone)]
 pub(crate) struct HeaderBuilder {
     bytes: Vec<u8>,
@@ -75,8 +75,8 @@ impl HeaderBuilder {
         }
     }
 
-    /// Overwrites the bytes of a value. If `value` has fewer bytes than the header has for this value, the last bytes
-    /// stay as they are.
+    /// Overwrites the bytes of a value. If `value` is shorter than the room in the header for this value, the last
+    /// bytes of the room do not change.
     pub(crate) fn set(&mut self, field: HeaderField, value: &[u8]) {
         let slot = self.bytes.iter_mut().skip(field.present_offset()).take(field.encoding().len);
         slot.zip(value).for_each(|(slot, &byte)| *slot = byte);
@@ -97,8 +97,8 @@ impl HeaderBuilder {
         compression: &Compression,
     ) {
         let Compression { codec, codec_meta, level, split_mode, filters, uses_dictionary } = compression;
-        // The header has six places for filters. If there are fewer filters, the first places stay empty. C-Blosc2 does
-        // the same with its default filter.
+        // The header has six places for filters. If there are fewer filters, the first places stay empty. C-Blosc2 also
+        // has its default filter in the last place.
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };

@@ -19,7 +19,7 @@ const LAST_VERSION: u8 = 3;
 /// The marker of the list of the metalayers' contents.
 const LIST_MARKER: u8 = Marker::Array16.to_u8();
 
-/// The largest filter parameter that python-blosc2 accepts. It does not open a file with a larger parameter.
+/// The largest filter parameter that python-blosc2 accepts. python-blosc2 does not open a file with a larger parameter.
 pub(crate) const MAX_PARAMETER: u32 = i8::MAX as u32;
 
 /// The faults and oddities of a header.
@@ -114,13 +114,14 @@ fn check_frame_type<R>(frame: &Frame<R>) -> Result<(), String> {
     }
 }
 
-/// The parameter that python-blosc2 reads for a filter. For `bytedelta`, 0 stands for the item size.
+/// The parameter that python-blosc2 reads for a filter. For the filter `bytedelta`, the parameter 0 stands for the item
+/// size.
 pub(crate) fn parameter(filter: Filter, typesize: u32) -> u32 {
     if filter == Filter::BYTEDELTA { typesize } else { filter.meta.into() }
 }
 
 /// The finding for the first filter parameter above [`MAX_PARAMETER`]. python-blosc2 converts all six parameters to
-/// int8, even those of unused filters, so it fails if one of them is larger.
+/// int8, even those of unused filters. So it fails if any parameter is above this maximum.
 fn filter_parameter(header: &Header) -> Option<Finding> {
     let typesize = u32::try_from(header.typesize).unwrap_or_default();
     let index = header.filters.iter().position(|&filter| parameter(filter, typesize) > MAX_PARAMETER)?;
@@ -194,7 +195,7 @@ fn duplicates(layers: &[Metalayer]) -> impl Iterator<Item = Finding> {
     layers.iter().enumerate().filter_map(again)
 }
 
-/// The finding for an object whose data is not in the file: to get the data, a reader must do more than read the file.
+/// The finding for an object whose data a reader cannot get from this file alone.
 fn active_object(layers: &[Metalayer]) -> Option<Finding> {
     let (kind, layer) = metalayer_kind(layers)?;
     let action = kind.action()?;

@@ -11,7 +11,7 @@ macro_rules! kinds {
     ($($variant:ident $name:literal, $action:expr, $what:literal)*) => {
         /// The kind of object in a frame or a store. The kinds are named after classes of python-blosc2.
         ///
-        /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde use it.
+        /// The name of a kind does not change between releases. [`Display`](fmt::Display) and serde write this name.
         ///
         /// ```
         /// use b2nd_frame::{Frame, ObjectKind};
@@ -96,8 +96,8 @@ kinds! {
 }
 
 impl ObjectKind {
-    /// Whether an object of this kind has data of its own. Otherwise its data is computed or remote, and the frame
-    /// caches at most a part of the data.
+    /// Whether an object of this kind stores its data. If not, the data is computed or remote, and the frame has at
+    /// most a cache of a part of the data.
     #[must_use]
     pub fn holds_data(self) -> bool {
         !self.is_active()
@@ -109,8 +109,8 @@ impl ObjectKind {
         self.action().is_some()
     }
 
-    /// Refuses an object whose items are not in its frame, or belong to other objects in the frame. Such items are
-    /// neither read nor written.
+    /// Refuses an object whose items are not in its frame, or belong to other objects in the frame. This crate neither
+    /// reads nor writes such items.
     pub(crate) fn refuse_without_items(self) -> Result<(), Error> {
         let why = match self {
             Self::NDArray | Self::SChunk => return Ok(()),
@@ -160,7 +160,7 @@ impl Serialize for ObjectKind {
     }
 }
 
-/// The metalayers that identify a kind. If a frame has several of them, the first in this order determines the kind.
+/// The metalayers that identify a kind. If a frame has several of them, the first one in this list determines the kind.
 // python-blosc2 uses the same order. But it uses the metalayer of a store only if the file has the name `embed.b2e` or
 // the extension `b2e`. This crate determines the kind from the header alone, without the name of the file. So the
 // metalayers of stores are last in the list, and count only if the frame has no other metalayer of the list.
@@ -192,7 +192,7 @@ fn object(layer: &Metalayer) -> ObjectKind {
         Some("lazyudf") => ObjectKind::LazyUdf,
         Some("remote_array") => ObjectKind::RemoteArray,
         Some("c2array") => ObjectKind::C2Array,
-        // python-blosc2 knows no other kinds, and does not open such an object.
+        // python-blosc2 knows only the kinds above. It does not open an object of any other kind.
         _ => ObjectKind::UnknownObject,
     }
 }

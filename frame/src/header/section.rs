@@ -185,7 +185,7 @@ pub(crate) struct Section {
     /// The offset of the end of the index, where the list of contents should begin.
     pub(crate) list: usize,
     /// The first bytes of the list of contents: its marker and its count. `None` if the header or trailer ends before
-    /// them. Readers ignore the marker and the count.
+    /// these bytes. Readers ignore the marker and the count.
     pub(crate) list_header: Option<(u8, u16)>,
     pub(crate) metalayers: Vec<Metalayer>,
 }
@@ -207,8 +207,8 @@ impl SectionRules {
 }
 
 impl Section {
-    /// Reads the next bytes as a section, up to the end of its index. Offsets count from the start of the cursor's
-    /// bytes.
+    /// Parses the section that begins at the cursor. The cursor is then at the end of the section's index. Offsets
+    /// count from the start of the cursor's bytes.
     pub(crate) fn parse(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,
@@ -228,8 +228,8 @@ impl Section {
         for _ in 0..count {
             let layer = metalayer(cursor, shared)?;
             // Refuse contents that together have more bytes than the header or trailer, because some of them must then
-            // share bytes. A small file could otherwise cost much time and memory, because each content is read and
-            // copied on its own.
+            // share bytes. Each content is read and copied separately, so shared bytes could make a small file cost
+            // much time and memory.
             total += layer.bytes().len();
             if total > most {
                 let name = Escaped(layer.name());
@@ -251,7 +251,7 @@ impl Section {
         self.start + INDEX_SIZE
     }
 
-    /// The offset at which the first content should begin, with its marker.
+    /// The offset at which the marker of the first content should be.
     pub(crate) fn contents(&self) -> usize {
         self.list + LIST_HEADER
     }

@@ -45,8 +45,8 @@ enum Form {
 }
 
 impl Index {
-    /// The number of bytes at the start of the index that determine its form: its chunk header, and the value of all
-    /// entries if they are equal.
+    /// The number of bytes at the start of the index that determine its form. These are its chunk header and, if all
+    /// entries are equal, their value.
     pub(crate) const START_LEN: usize = ChunkHeader::MAX_LEN + ENTRY_LEN;
 
     /// Parses the start of the index of a frame. `bytes` are the whole index, or at least its first

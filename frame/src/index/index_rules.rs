@@ -34,8 +34,8 @@ pub(crate) fn index_header(bytes: &[u8], header: &Header, end: u64) -> Result<Ch
         };
         return Err(about(FindingCode::DamagedIndex, header).text(text));
     };
-    // If chunks have different sizes, only the index records the number of chunks, so there is no second number to
-    // compare it with.
+    // If chunks have different sizes, only the index records the number of chunks. `header.nchunks()` is then `None`,
+    // so nothing is compared.
     let is_other = |nchunks: &u64| nchunks.checked_mul(ENTRY_LEN as u64) != Some(index.nbytes() as u64);
     if let Some(nchunks) = header.nchunks().filter(is_other) {
         let (found, rest) = (index.nbytes() / ENTRY_LEN, index.nbytes() % ENTRY_LEN);
@@ -99,10 +99,10 @@ pub(crate) struct IndexScan {
     is_mixed: bool,
     /// The largest invalid entry.
     invalid: Option<i64>,
-    /// The first entry that has a special value, but also bits that no writer sets for this value: the number of the
-    /// chunk, and the entry as an int64.
+    /// The chunk number and the int64 of the first entry with wrong bits. Such an entry has a special value, but also
+    /// bits that no writer sets for this value.
     other_bits: Option<(u64, i64)>,
-    /// The number of the first chunk that is NaN, although Blosc2 has no NaN of this type size.
+    /// The number of the first chunk that is NaN according to its entry, although Blosc2 has no NaN of this item size.
     impossible_nan: Option<u64>,
 }
 
@@ -180,10 +180,10 @@ impl IndexScan {
     }
 
     /// The finding that the items of the special chunks may never have been written. It is only a warning.
-    // After a writer was killed, the first chunks are typically stored, and all others are special. If a stored chunk
-    // follows a special chunk, the special chunks were probably written on purpose, such as the empty border of a mask.
-    // Then there is no finding. If no stored chunk follows a special chunk, the special chunks can still be on purpose,
-    // so the finding is only a warning.
+    // If a writer was killed, typically the first chunks are stored, and all chunks after them are special. If a stored
+    // chunk follows a special chunk, the special chunks were probably written on purpose, such as the empty border of a
+    // mask. In this case, there is no finding. Otherwise, the special chunks can still be on purpose, so the finding is
+    // only a warning.
     pub(crate) fn unwritten(
         &self,
         header: &Header,

@@ -79,8 +79,7 @@ impl NewIndex {
         }
     }
 
-    /// Chooses the special value that the index has for all entries that are not set. After the first call, further
-    /// calls have no effect.
+    /// Chooses the special value of all entries that are not set. Only the first call has an effect.
     pub(crate) fn set_others(&mut self, special: SpecialValue) {
         self.others = self.others.or(Some(special));
     }
@@ -117,8 +116,8 @@ impl NewIndex {
     /// The value of all entries, if they are equal and special.
     fn repeated(&self) -> Option<i64> {
         let mut entries = self.set_entries().chain((self.unset() > 0).then(|| self.other()));
-        // Only special entries can be equal, because each stored chunk has a place of its own. Special entries are
-        // negative.
+        // The entries of stored chunks differ from each other, because two chunks never have the same place. So only
+        // special entries can be equal, and these are negative.
         let first = entries.next().filter(|&first| first < 0)?;
         entries.all(|entry| entry == first).then_some(first)
     }
@@ -149,9 +148,9 @@ impl NewIndex {
     }
 
     /// Writes the index as a chunk. A frame without chunks has no index.
-    // If all entries are equal, the chunk stores their value only once, like the index of an array of `blosc2.zeros`.
-    // Otherwise, the chunk has all entries, uncompressed. The length of the index must be known before the index is
-    // written, because the length of the frame in the header includes it.
+    // If all entries are equal, the chunk stores their value only once. C-Blosc2 does the same, for example for an
+    // array of zeros. Otherwise, the chunk has all entries, uncompressed. The length of the index must be known before
+    // the index is written, because the length of the frame in the header includes it.
     pub(crate) fn write(&self, to: &mut dyn Write, stop: &mut Stop<'_>) -> Result<(), Error> {
         if self.len == 0 {
             return Ok(());

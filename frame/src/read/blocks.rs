@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::read::chunks::Chunks;
 use crate::source::ReadAt;
 
-/// The number of first bytes of a chunk that are read to check it: enough for its header and a table of up to 56 blocks.
+/// The number of bytes at the start of a chunk that are read to check the chunk. They are enough for its header and a
+/// table of up to 56 blocks.
 pub(crate) const CHUNK_START_LEN: u64 = 256;
 
 /// The number of bytes read at a time from a table of blocks that is too long for the first read.
@@ -33,7 +34,7 @@ pub(crate) fn check_stored_table<R: ReadAt>(
     Ok(rule(table.finish()))
 }
 
-/// The offset in a compressed chunk at which the block that is stored last ends; `None` if this cannot be determined.
+/// The offset in a compressed chunk at which its last stored block ends; `None` if this offset cannot be determined.
 /// `first` are the first bytes of the chunk. `header` and `first` may differ from the bytes in the file, for example
 /// after a repair in memory.
 pub(crate) fn streams_end<R: ReadAt>(

@@ -11,7 +11,8 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::{Header, cut_short};
 use crate::source::{ReadAt, read_up_to};
 
-/// The version of the file at the path of a frame or, without such a file, of the reader; `None` if it is not known.
+/// The version of the file that is now at the path of a frame; `None` if it is not known. Without a path, or if a
+/// contiguous frame has no file at its path any more, the result is the version of the reader.
 pub(crate) fn version_now(
     path: Option<&Path>,
     is_sparse: bool,
@@ -21,7 +22,7 @@ pub(crate) fn version_now(
     match path.metadata() {
         Ok(metadata) => Ok(Some(FileVersion::from(&metadata))),
         Err(_) if !is_sparse => Ok(reader.version()),
-        // The chunk files of a sparse frame were deleted with it, so nothing is left to read.
+        // If a sparse frame was deleted, its chunk files were deleted too, so nothing is left to read.
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Err(Error::changing(None))
         }
@@ -43,7 +44,7 @@ impl<R: ReadAt> Frame<R> {
         Ok(size.saturating_sub(self.offset))
     }
 
-    /// Announces byte ranges of the frame that are read next.
+    /// Tells the reader which byte ranges of the frame are read next.
     pub(crate) fn read_ahead(&self, ranges: impl Iterator<Item = Range<u64>>) -> Result<(), Error> {
         let in_file = |byte: u64| self.offset.saturating_add(byte);
         let ranges: Vec<_> = ranges.map(|range| in_file(range.start)..in_file(range.end)).collect();
@@ -73,10 +74,10 @@ impl<R: ReadAt> Frame<R> {
         version_now(self.path(), self.header().is_sparse(), &self.reader)
     }
 
-    /// Checks that the source still has this version, and the header of this frame.
+    /// Checks that the source still has this version and still contains the header of this frame.
     pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
-        // A commit to a sparse frame replaces the file at the path, and removes old chunk files. After a commit to a
-        // contiguous frame, the open file still has the old frame.
+        // A commit to a sparse frame replaces the file at the path and removes old chunk files, so the file at the path
+        // is compared. A commit to a contiguous frame leaves the old frame in the open file, so that file is compared.
         let is_at_path = self.header().is_sparse() && self.version.is_some();
         let now = if is_at_path { self.version_now()? } else { self.reader.version() };
         if has_changed(version, now.as_ref()) {

@@ -11,7 +11,7 @@ use crate::source::{ReadAt, read_up_to};
 pub(crate) struct ChunkBytes {
     pub(crate) bytes: Vec<u8>,
     /// The largest possible length of the chunk. For a chunk in the frame, it is the number of bytes from the start of
-    /// this chunk to the end of all chunks; for a chunk file, it is the length of the file.
+    /// this chunk to the end of all chunks. For a chunk file, it is the length of the file.
     pub(crate) room: u64,
     /// The version of the chunk file; `None` for a chunk in the frame.
     pub(crate) version: Option<StampHash>,
@@ -35,7 +35,8 @@ impl<R: ReadAt> Frame<R> {
         let path = directory.join(chunk_file::name(number));
         let unreadable = |error| Error::io("read", &path, error);
         let Some((file, metadata)) = open_chunk_file(&path).map_err(unreadable)? else {
-            // A commit removes the files of the chunks that it replaces.
+            // A commit removes the files of the chunks that it replaces. So after a commit, the missing file is not
+            // damage.
             if has_changed(self.version.as_ref(), self.version_now()?.as_ref()) {
                 return Err(Error::changing(None));
             }
@@ -50,9 +51,9 @@ impl<R: ReadAt> Frame<R> {
         }
         let (room, version) = (metadata.len(), FileStamp::of(&metadata));
         let mut bytes = Vec::new();
-        // A read that ends with the file needs no further read to find its end.
+        // The read ends at the end of the file, because a longer read would need a further call to find that end.
         read_up_to(&file, from, length.min(room.saturating_sub(from)), &mut bytes).map_err(unreadable)?;
-        // python-blosc2 overwrites a chunk file in its place.
+        // python-blosc2 overwrites a chunk file in place, so the file may have changed during the read.
         if FileStamp::of(&file.metadata().map_err(unreadable)?) != version {
             return Err(Error::changing(None));
         }

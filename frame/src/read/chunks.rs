@@ -18,8 +18,8 @@ use crate::read::frame_state::ChunkFileState;
 use crate::source::ReadAt;
 use crate::spans::{gaps, merged};
 
-/// An iterator over the entries of the chunk index. [`Frame::chunks`] returns it. After an error, it returns no more
-/// entries.
+/// An iterator over the entries of the chunk index, from [`Frame::chunks`]. After an error, the iterator returns no
+/// more entries.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -50,7 +50,7 @@ pub struct Chunks<'f, R> {
     rules: Option<ChunkRules>,
     /// The chunk file that was read last.
     chunk_file: Option<ChunkFileState>,
-    /// Whether the frame is compared with the frame at its path after an error.
+    /// Whether the next error leads to a comparison with the frame that is then at the path.
     is_compared: bool,
 }
 
@@ -99,7 +99,7 @@ impl Lookahead {
 /// The maximum number of chunks whose first bytes are announced to the source at a time.
 const MOST_ANNOUNCED: u64 = 256;
 
-/// The maximum number of bytes of each chunk that are announced.
+/// The maximum number of bytes that are announced for each chunk. A longer read is not announced.
 const MOST_EACH: u64 = 1 << 12;
 
 /// Counts the stored and the special chunks.
@@ -118,14 +118,16 @@ pub(crate) fn count<R: ReadAt>(frame: &Frame<R>) -> Result<ChunkCounts, Error> {
     Ok(counts)
 }
 
-/// The number of byte ranges of chunks at which those that touch or overlap are joined. A range takes 16 bytes.
+/// When this number of byte ranges of chunks is reached, ranges that touch or overlap are joined for the first time. A
+/// range takes 16 bytes of memory.
 const LEAST_JOINED: usize = 1 << 12;
 
 /// Counts the bytes between the header and the chunk index that belong to no chunk.
 pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     let (mut spans, mut most) = (Vec::new(), LEAST_JOINED);
     let mut chunks = Chunks::open_or_changing(frame)?;
-    // A frame without data has no index. python-blosc2 leaves an old length of all chunks in its header.
+    // A frame without data has no index. python-blosc2 can leave an old length of all chunks in its header, and then
+    // `chunks.end()` would be wrong.
     if chunks.len() == 0 || frame.header().is_sparse() {
         return Ok(0);
     }
@@ -133,8 +135,9 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     while let Some(entry) = chunks.next().transpose()? {
         if let (ChunkPlace::Frame(start), Some(header)) = (entry.place, chunks.checked_header(&entry)?) {
             spans.push(start..start.saturating_add(header.cbytes() as u64));
-            // Many entries can point to the same chunk. After the ranges are joined, at most as many are left as chunks
-            // fit in the frame. Wait until their number has doubled, because joining sorts all of them.
+            // Many entries can point to the same chunk. So the ranges are joined, which leaves at most as many ranges
+            // as chunks fit in the frame. Joining sorts all ranges, so it is repeated only when their number has
+            // doubled.
             if spans.len() >= most {
                 spans = merged(spans);
                 most = (2 * spans.len()).max(LEAST_JOINED);
@@ -149,13 +152,15 @@ pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the chunk index. An error of the index or of a chunk stays as it is, even if a writer may have caused it.
+    /// Reads the chunk index. An error of the index or of a chunk is not replaced by `Changing`, even if a writer may
+    /// have caused the error.
     pub(crate) fn open_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let index = self.index()?;
         Ok(Chunks::new(self, index))
     }
 
-    /// Reads the chunk index for a salvage, which clears the flag of a lazily loaded chunk in its header.
+    /// Reads the chunk index for a salvage. If the chunk header of the index has the flag of a lazily loaded chunk, the
+    /// flag is cleared in memory.
     pub(crate) fn open_salvaged_chunks(&self) -> Result<Chunks<'_, R>, Error> {
         let has_chunks = self.header().nbytes > 0;
         let index = has_chunks.then(|| {
@@ -206,7 +211,8 @@ impl<'f, R> Chunks<'f, R> {
 }
 
 impl<'f, R: ReadAt> Chunks<'f, R> {
-    /// Reads the chunk index of a frame. An error of the index or of a chunk that a writer may have caused is `Changing`.
+    /// Reads the chunk index of a frame. An error of the index or of a chunk is replaced by `Changing` if a writer may
+    /// have caused the error.
     pub(crate) fn open_or_changing(frame: &'f Frame<R>) -> Result<Self, Error> {
         match frame.index() {
             Ok(index) => Ok(Self { is_compared: true, ..Self::new(frame, index) }),
@@ -221,8 +227,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
             return Err(error);
         }
         let error = self.frame.or_changing(error, self.chunk_file.as_ref());
-        // A comparison reads the whole index. If it finds no change, later errors are not compared: in a damaged frame,
-        // each chunk can have an error.
+        // A comparison reads the header, the index and the trailer at least twice. In a damaged frame, each chunk can
+        // have an error. So after a comparison that finds no change, there are no further comparisons.
         self.is_compared = error.kind() == ErrorKind::Changing;
         Err(error)
     }
@@ -423,7 +429,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         }
     }
 
-    /// The offset of a stored chunk in its file, which is not the offset in the frame if the frame is inside another file.
+    /// The offset of a stored chunk in its file. If the frame is inside another file, this is the offset in that other
+    /// file, not in the frame.
     pub(crate) fn offset_in_file(&self, entry: &ChunkEntry) -> u64 {
         match entry.place {
             ChunkPlace::Frame(start) => self.frame.offset().saturating_add(start),
@@ -431,8 +438,8 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         }
     }
 
-    /// Returns `length` bytes of the frame from `start` on. They must lie before the end of the chunks. They come from
-    /// the last read if that covers them.
+    /// Returns `length` bytes of the frame from `start` on, which must lie before the end of the chunks. If the last
+    /// read covers these bytes, they are not read again.
     fn near(&mut self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         if let Some(bytes) = self.lookahead.get(start, length) {
             return Ok(bytes.to_vec());
@@ -451,10 +458,10 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         Ok(self.lookahead.get(start, length).unwrap_or_default().to_vec())
     }
 
-    /// Announces the first `length` bytes of a chunk, and of the chunks that follow it in the index, to a source with a
-    /// delay. So such a source can request the headers of many chunks at the same time. It may keep the bytes only
-    /// until the next announcement, so if chunks are read in another order than in the index, some bytes are announced
-    /// again.
+    /// If requests to the source have a delay, announces the first `length` bytes of a chunk, and of the chunks after
+    /// it in the index. The source can then request the headers of many chunks at the same time. The source may keep
+    /// the bytes only until the next announcement. So if chunks are not read in the order of the index, some bytes are
+    /// announced again.
     fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
         if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
             return Ok(());
@@ -505,18 +512,18 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
         self.index.as_ref().map(|index| index.entry_bytes(number, &self.page)).unwrap_or_default()
     }
 
-    /// If an entry has a special value, and also bits that do not belong to this value, returns the int64 of the entry;
-    /// otherwise `None`. `entry` must be the entry that was read last.
+    /// The int64 of an entry that has a special value, but also bits that do not belong to this value; `None` for any
+    /// other entry. `entry` must be the entry that was read last.
     // No writer sets such bits. If the high byte of an entry was damaged, these bits can be the offset of a stored
-    // chunk. C-Blosc2 ignores them, so it then reads a special chunk instead of the stored one.
+    // chunk. C-Blosc2 ignores these bits, so it then reads a special chunk instead of the stored chunk.
     pub(crate) fn other_bits(&self, entry: &ChunkEntry) -> Option<i64> {
         let ChunkPlace::Special(special) = entry.place else { return None };
         let value = i64::from_le_bytes(self.entry_bytes(entry.number));
         (EntryValue::Special(special).value() != value).then_some(value)
     }
 
-    /// Whether an entry has a special value that the items can have, and no bits that do not belong to this value. `entry`
-    /// must be the entry that was read last.
+    /// Whether an entry has a special value that is possible for the item size, and no bits that do not belong to this
+    /// value. `entry` must be the entry that was read last.
     pub(crate) fn is_special(&self, entry: &ChunkEntry) -> bool {
         let ChunkPlace::Special(special) = entry.place else { return false };
         self.other_bits(entry).is_none() && has_item(special, self.frame.header().typesize.into())

@@ -16,33 +16,34 @@ use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
 use crate::source::ReadAt;
 
-/// The maximum number of bytes to compare at each end of index and trailer together. The bytes between are not
-/// compared, because a damaged header can claim any length.
+/// The maximum number of bytes to compare at each end of the range from the index to the trailer. The bytes between are
+/// not compared, because a damaged header can claim any length.
 const COMPARED: u64 = 1 << 22;
 
-/// If a file was written this short time ago, its writer may not have finished.
+/// If a file was written within this time, its writer may not have finished.
 const RECENT: Duration = Duration::from_secs(1);
 
 /// The pause between two looks at a file that was written recently.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(10);
 
-/// The largest number of looks.
+/// The maximum number of looks at a file that was written recently.
 const LOOKS: usize = 20;
 
 /// A file that was written recently counts as finished if this many looks in a row find no further write.
 // On a busy system, a writer can wait for the processor between two writes for longer than `INTERVAL`.
 pub(crate) const EQUAL_LOOKS: usize = 6;
 
-/// Whether a file was written so recently that its writer may not have finished. A time in the future comes from
-/// another clock, so it tells nothing.
+/// Whether a file was written so recently that its writer may not have finished. False for a time in the future, which
+/// comes from another clock and so tells nothing.
 pub(crate) fn is_recent(metadata: &Metadata) -> bool {
     let age = metadata.modified().ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
     age.is_some_and(|age| age <= RECENT)
 }
 
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
-// The header alone does not show every change: a change of a sparse frame can leave an equal header. Nor do the index
-// and the trailer: C-Blosc2 overwrites a chunk in its place if the new chunk is not longer.
+// The header alone does not show every change, because a change of a sparse frame can leave an equal header. The index
+// and the trailer do not show every change either, because C-Blosc2 overwrites a chunk in place if the new chunk is not
+// longer. The version of the file shows such a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     header: Vec<u8>,
@@ -51,13 +52,13 @@ pub(crate) struct FrameState {
 }
 
 impl FrameState {
-    /// The state of a frame, before anything else of it is read.
+    /// Reads the state of a frame, for a comparison with a later state.
     pub(crate) fn of<R: ReadAt>(frame: &Frame<R>) -> Result<Self, Error> {
-        // The version is read first. If the file is written meanwhile, the version is too old, and the change is
-        // noticed.
+        // The version is read first. If the file is written after that, the recorded version is older than the recorded
+        // bytes, so a later comparison finds a change.
         let version = frame.reader.version();
         let header = frame.header();
-        // The header of a frame without items can still count bytes of chunks.
+        // The header of a frame without items can still count bytes of chunks, and then `index_start` would be wrong.
         let start = if header.nbytes > 0 { index_start(header) } else { header.header_len as u64 };
         let len = header.frame_len.saturating_sub(start);
         let mut hasher = DefaultHasher::new();
@@ -72,8 +73,8 @@ impl FrameState {
         self.header == frame.header_bytes() && self.version == frame.reader.version()
     }
 
-    /// Calls `write` to change the file with the frame. The state then gets the new version of the file, unless another
-    /// program has written to the file before.
+    /// Calls `write`, which changes the file of the frame. Then records the new version of the file in this state,
+    /// unless another program has written to the file before the call.
     pub(crate) fn follow<T>(&mut self, file: &File, write: impl FnOnce() -> T) -> T {
         let is_of_file = self.version == file.version();
         let written = write();
@@ -83,7 +84,7 @@ impl FrameState {
         written
     }
 
-    /// Whether another state has the same header, index and trailer, whatever its file is.
+    /// Whether another state has the same header, index and trailer. The versions of the files are not compared.
     fn has_content_of(&self, other: &Self) -> bool {
         self.header == other.header && self.index_and_trailer == other.index_and_trailer
     }
@@ -98,9 +99,10 @@ pub(crate) struct ChunkFileState {
 }
 
 impl ChunkFileState {
-    /// The metadata of the file or, if it is missing, of the directory. `None` if the file has changed since it was read.
-    // C-Blosc2 truncates a chunk file before it writes the new chunk. If it replaces the whole frame, it removes the files
-    // one by one. In both cases, the index can be the old one for a while.
+    /// The metadata of the chunk file or, if the file is missing as before, of the directory. `None` if the file has
+    /// changed since it was read.
+    // C-Blosc2 truncates a chunk file before it writes the new chunk. If C-Blosc2 replaces the whole frame, it removes
+    // the chunk files one by one. In both cases, a chunk file has changed, but the index can still be the old index.
     fn unchanged(&self, directory: &Path) -> Option<Metadata> {
         let file = directory.join(chunk_file::name(self.number)).metadata().ok().filter(Metadata::is_file);
         let version = file.as_ref().map(|file| FileStamp::of(file).to_hash());
@@ -119,23 +121,23 @@ impl<R> Frame<R> {
 
 impl<R> Frame<R> {
     /// Whether the frame at the path has been changed since this frame was opened, or is being changed. If `state` is
-    /// given, the index and the trailer are compared too, and if `chunk_file` is given, this file.
+    /// given, the index and the trailer are compared too. If `chunk_file` is given, this file is compared too.
     fn is_changed(&self, state: Option<&FrameState>, chunk_file: Option<&ChunkFileState>) -> bool {
         let Some(path) = self.path() else { return false };
         let (mut before, mut equal_looks) = (None, 0);
         for _ in 0..LOOKS {
-            // If there is no frame any more, the file has gone, or has an unfinished header.
+            // `is_at` is also false if the file was removed, or if its new header is not complete yet.
             if !is_at(path, self.header_bytes(), state) {
                 return true;
             }
-            // A writer of C-Blosc2 with locks is changing the frame.
+            // If the lock file is locked, a writer of C-Blosc2 is changing the frame.
             let lock = share_sidecar(path, self.header().is_sparse(), Some(Instant::now()));
             if lock.is_err_and(|error| error.kind() == ErrorKind::Locked) {
                 return true;
             }
-            // `is_at` found the file a moment ago, so it was removed since.
+            // `is_at` has found the file just before, so the file was removed after that.
             let Ok(metadata) = path.metadata() else { return true };
-            // A chunk can be overwritten in its place, which neither the header nor the index shows.
+            // A chunk can be overwritten in place. Only the version of the file shows this change.
             let version = FileVersion::from(&metadata);
             if has_changed(self.version.as_ref(), Some(&version)) {
                 return true;

@@ -54,8 +54,8 @@ pub(crate) fn retry<T>(
     }
 }
 
-/// Whether the writers of this crate can exclude each other from this file. Some network file systems have no locks, nor has
-/// WebAssembly. There a caller must make sure that only one process changes the file at a time.
+/// Whether the writers of this crate can lock this file, to exclude each other. WebAssembly and some network file
+/// systems have no locks. Without locks, the caller must make sure that only one process changes the file at a time.
 ///
 /// ```
 /// assert!(b2nd_frame::has_locks("tests/data/int32_3x5.b2nd")?);
@@ -67,8 +67,8 @@ pub(crate) fn retry<T>(
 /// If the file cannot be opened for reading.
 pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     let file = open_at_once(file.as_ref())?;
-    // On Windows, an open file excludes other writers. Elsewhere, a shared lock is tried. A writer that needs the lock
-    // at this moment waits at least `PAUSE` for it.
+    // On Windows, no lock is needed, because an open file excludes other writers. On other systems, a shared lock is
+    // tried and released. A writer that needs the lock at this moment tries again after `PAUSE`.
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 
@@ -102,8 +102,8 @@ impl Drop for FileLock {
 }
 
 impl FileLock {
-    /// Locks a file, exclusively or shared with other readers; `None` if another process has the lock. If there are no
-    /// locks, the result is a lock that excludes nobody.
+    /// Locks a file, exclusively or shared with other readers; `None` if another process has the lock. If locks are not
+    /// supported, the result is a lock that excludes nobody.
     pub(crate) fn try_new(file: File, is_exclusive: bool) -> io::Result<Option<Self>> {
         match if is_exclusive { file.try_lock() } else { file.try_lock_shared() } {
             Ok(()) => Ok(Some(Self { file, is_locked: true })),
@@ -135,14 +135,14 @@ pub(crate) fn unshared(options: &mut OpenOptions) -> &mut OpenOptions {
     options.share_mode(FILE_SHARE_READ | FILE_SHARE_DELETE)
 }
 
-/// Whether a file cannot be opened because another program has it open in a way that excludes this.
+/// Whether a file cannot be opened because another program has it open and does not share it.
 #[cfg(windows)]
 pub(crate) fn is_sharing_violation(error: &io::Error) -> bool {
     const SHARING_VIOLATION: i32 = 32;
     error.raw_os_error() == Some(SHARING_VIOLATION)
 }
 
-/// Takes the shared lock of a reader, if there is a lock file. While a writer holds the lock, waits for it, at most
+/// Takes the shared lock of a reader, if there is a lock file. While a writer holds the lock, this call waits, at most
 /// until the deadline. Without a deadline, waits forever.
 pub(crate) fn share_sidecar(
     path: &Path,
@@ -194,7 +194,7 @@ impl ExclusiveSidecar {
     }
 
     /// Increments the write counter, so that other processes read the frame again. If the lock file is too short to
-    /// have a counter, the old value of the counter is taken as 0.
+    /// contain a counter, the counter is 0 before the increment.
     pub(crate) fn raise_counter(&self) -> Result<(), Error> {
         raise_counter(&self.lock.file).map_err(|error| Error::io("write the lock file", &self.path, error))
     }
@@ -220,8 +220,8 @@ fn is_too_long(error: &io::Error) -> bool {
     error.raw_os_error() == Some(too_long)
 }
 
-/// Whether the system or the file system has no locks. WebAssembly has none, and some network file systems are mounted
-/// without them.
+/// Whether an error means that the system or the file system has no locks. WebAssembly has no locks, and some network
+/// file systems are mounted without them.
 fn has_no_locks(error: &io::Error) -> bool {
     #[cfg(unix)]
     if [Some(libc::ENOLCK), Some(libc::ENOSYS), Some(libc::EOPNOTSUPP)].contains(&error.raw_os_error()) {

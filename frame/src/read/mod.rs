@@ -1,4 +1,4 @@
-//! An opened frame: its bytes, its chunks, and the lock beside it.
+//! Reads an opened frame: its bytes, its chunks, and the lock file beside it.
 
 // Each module imports only from the modules above it.
 pub(crate) mod byte_ranges;

@@ -56,7 +56,7 @@ fn open_file(path: &Path) -> Result<Frame, Error> {
 }
 
 impl Frame {
-    /// Reads the whole file into memory, and returns this frame with that memory as its reader; `None` if a single read
+    /// Reads the whole file into memory, and returns this frame with these bytes as its reader; `None` if a single read
     /// does not cover the file. The returned frame has the header of `self`, although a writer may have changed the
     /// header in the file since `self` was opened.
     pub(crate) fn in_memory(&self) -> Result<Option<Frame<io::Cursor<Vec<u8>>>>, Error> {
@@ -64,7 +64,7 @@ impl Frame {
             return Ok(None);
         }
         let file = read_once(&self.reader, 0, HEADER_READ).map_err(|error| self.unreadable(error))?;
-        // The buffer is full, so the file may go on after it.
+        // The read has filled the buffer, so the file may have more bytes.
         if file.len() as u64 == HEADER_READ {
             return Ok(None);
         }

@@ -16,8 +16,8 @@ use crate::read::open::{file_with_header, open_frame};
 pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Error> {
     // There is no deadline if `patience` is longer than the clock can represent.
     let deadline = Instant::now().checked_add(patience);
-    // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read
-    // yet, a directory counts as a sparse frame, and a file as a contiguous frame.
+    // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read yet,
+    // the path decides: a directory is a sparse frame, and a file is a contiguous frame.
     let is_sparse = open_frame(path).map_or(path.is_dir(), |frame| frame.header().is_sparse());
     let file = file_with_header(path)?;
     let _lock = share_sidecar(&file, is_sparse, deadline)?;

@@ -9,8 +9,8 @@ use crate::trailer::frame_trailer::{self, Trailer};
 /// The number of bytes that are read first, enough for a trailer without long vlmetalayers.
 const TRAILER_READ: usize = 512;
 
-/// Reads the trailer. If the source has another version than before the header was read, or a writer may have caused an
-/// error, the result is `Changing`.
+/// Reads the trailer. The error is `Changing` if the version of the source differs from its version before the header
+/// was read. It is also `Changing` if the trailer is invalid and a writer may be the cause.
 pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer, Error> {
     let trailer = frame.read_trailer().map_err(|error| frame.or_changing(error, None))?;
     if has_changed(frame.version.as_ref(), frame.reader.version().as_ref()) {
@@ -20,7 +20,7 @@ pub(crate) fn trailer_or_changing<R: ReadAt>(frame: &Frame<R>) -> Result<Trailer
 }
 
 impl<R: ReadAt> Frame<R> {
-    /// Reads the trailer. An error stays as it is, even if a writer may have caused it.
+    /// Reads the trailer. An error is not replaced by `Changing`, even if a writer may have caused the error.
     pub(crate) fn read_trailer(&self) -> Result<Trailer, Error> {
         let suffix = self.last_bytes(TRAILER_READ)?;
         let parsed = Trailer::parse(self.header(), &suffix);
