@@ -25,7 +25,8 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// The same trouble. If a part of the items has been printed, the attempt to print them cannot be repeated.
+    /// Turns a problem into a failure if a part of the items has been printed (`is_begun`). After a failure, unlike
+    /// after a problem, `while_changing` does not print the items again.
     pub(super) fn after_output(self, is_begun: bool, address: &Address) -> Self {
         match self {
             Self::Problem(problem) if is_begun => Self::Failure(address.location().failure(problem)),

@@ -116,7 +116,7 @@ impl Cat {
         }
     }
 
-    /// Prints all items, or only those at the edges if there are too many, unless `--full` is given.
+    /// Prints all items. If there are too many and `--full` is not given, prints only the items at the edges.
     fn print(
         &self,
         mut item: Item,
@@ -126,8 +126,8 @@ impl Cat {
     ) -> Result<(), Trouble> {
         let count = selected.shape().fold(1, u64::saturating_mul);
         let edges = Edges::new(shape.clone(), count, &item.dtype);
-        // In a summary, an item of a subarray dtype is printed as a list. Otherwise the dimensions of the dtype become
-        // dimensions of the array, as in NumPy.
+        // If only the edges are printed, an item of a subarray dtype is printed as a list. If the whole array is
+        // printed, the dimensions of the dtype become dimensions of the array, as in NumPy.
         let (edges, bytes) = if edges.is_summary && !self.full {
             (edges, items.read_edges(selected, EDGE_LEN)?)
         } else {
@@ -159,8 +159,9 @@ struct Printing<'p> {
 }
 
 impl Printing<'_> {
-    /// Passes all items to `write`, in pieces. `begin` is called once, together with the first piece. So if no items
-    /// can be read, nothing is printed. Items that cannot be read later are a [`Trouble::Failure`].
+    /// Passes all items to `write`, in pieces. `begin` is called once, just before the first piece is written. So if
+    /// the first piece cannot be read, nothing is printed. If a later piece cannot be read, the error is a
+    /// [`Trouble::Failure`].
     fn pieces<W>(
         self,
         out: &mut W,
@@ -176,7 +177,7 @@ impl Printing<'_> {
             }
             Ok::<_, Trouble>(write(out, bytes)?)
         });
-        // An array without items has no pieces.
+        // An array without items has no pieces, so `begin` was not called above.
         let printed = read.and_then(|()| if is_begun { Ok(()) } else { Ok(begin(out)?) });
         printed.map_err(|trouble| trouble.after_output(is_begun, address))
     }

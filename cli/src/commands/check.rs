@@ -155,7 +155,8 @@ impl Check {
             batch
         };
         let mut all = Checked::default();
-        // A store is visited, and so are its files, because a store and a file can both have findings.
+        // The store itself is visited, and then each of its files, because the store and the files can have different
+        // findings.
         paths.visit(Stores::WithFiles, reads_chunks, work, |batch| {
             all.add(batch.checked);
             if !reads_chunks {
@@ -200,8 +201,8 @@ impl CheckBatch<'_> {
         };
         match target {
             Ok(table) if is_table => visit_table(&table, visit, &mut receive),
-            // Nothing is left to do for the folder of a store: `take_store` has added its findings, and its files are
-            // targets of their own.
+            // Nothing is left to do for the folder of a store: `take_store` has added the findings about the store, and
+            // each file in the folder is a separate target.
             Ok(store) if store.is_store => {}
             target => visit.found(target, &mut receive),
         }
@@ -269,7 +270,7 @@ impl CheckBatch<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         let code = failure.error.finding.as_ref().map(|finding| finding.code());
-        // If `--ignore` names the reason why the file is unreadable, the file is not a failure. `--only` changes
+        // If `--ignore` contains the code of the failure, the file does not count as a failure. `--only` changes
         // nothing here: an unreadable file could have one of the findings that `--only` requests.
         if code.is_some_and(|code| self.options.ignore.contains(&code)) {
             self.checked.ignored += 1;

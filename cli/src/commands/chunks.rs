@@ -53,7 +53,7 @@ impl Chunks {
         };
         let mut progress = Progress::of_chunks();
         let (mut all, mut is_first) = (ChunkTotals::default(), true);
-        // A store has no chunks of its own, so it is searched like any other folder.
+        // The folder of a store is searched like any other folder, because only the frames in it have chunks.
         paths.visit(Stores::Folders, true, work, |(pieces, totals)| {
             for piece in pieces {
                 match piece {
@@ -92,8 +92,8 @@ fn take(target: &Target, is_one: bool, list: &mut ChunkList<'_>) {
         Ok((frame, is_embedded)) => list.take(location, frame, is_embedded, !is_one),
         // The order of the next three cases matters. First: a file of another program, found in a folder, is skipped.
         Err(problem) if is_passed_over(target, &problem) => {}
-        // Second: the bytes at an address inside a file, at a URL or from standard input must be a frame, except that a
-        // URL can also lead to a zip file. So any problem is a failure.
+        // Second: the bytes inside a file, at a URL or from standard input must be a frame, so any problem is a
+        // failure. But the URL of a zip file belongs to the third case.
         Err(problem) if target.inside != Inside::Whole && !target.is_zip_object() => {
             list.fail(location.failure(problem));
         }

@@ -185,7 +185,7 @@ struct NewItems {
 }
 
 impl NewItems {
-    /// Refuses items that cannot be appended to the array `meta` at the path `to`.
+    /// Refuses items that cannot be appended to the array at the path `to`, whose metalayer is `meta`.
     fn fits(&self, meta: &Meta, to: &Path) -> Result<(), Problem> {
         let Self { dtype, shape, axis } = self;
         let Some(wanted) = meta.dtype() else {
@@ -207,8 +207,9 @@ fn axis(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "write the number of the dimension before FROM, such as --append 0".into())
 }
 
-/// Whether equal items of two dtypes have the same bytes. Ignores padding, NumPy's `align` flag and `numpy.record`, because
-/// a NumPy file does not record them: the offsets of the fields are compared instead.
+/// Whether equal items of two dtypes have the same bytes. Padding fields, NumPy's `align` flag and the type
+/// `numpy.record` are ignored, because a NumPy file does not record them. The offsets of the fields are compared
+/// instead.
 fn have_same_bytes(a: &str, b: &str) -> bool {
     let parsed = || a.parse().ok().zip(b.parse().ok());
     a == b || parsed().is_some_and(|(a, b)| have_same_layout(&a, &b))
@@ -233,8 +234,8 @@ fn have_same_layout(a: &Dtype, b: &Dtype) -> bool {
     }
 }
 
-/// The fields of a struct except padding: void fields that are named by their number, such as `f1`. python-blosc2
-/// stores the padding of an aligned struct as such fields; a NumPy file leaves it unnamed.
+/// The fields of a struct, without padding. A void field whose name is its number, such as `f1`, counts as padding:
+/// python-blosc2 stores the padding of an aligned struct as such fields. In a NumPy file, padding has no name.
 fn without_padding(fields: &[Field]) -> Vec<&Field> {
     let is_padding = |number: usize, field: &Field| {
         matches!(field.dtype().kind(), Kind::Void) && field.name() == format!("f{number}")
@@ -249,9 +250,10 @@ struct Converted<'c> {
     #[serde(flatten)]
     from: Location<'c>,
     to: &'c str,
-    /// The size of all items in bytes.
+    /// The size of the converted items in bytes.
     nbytes: u64,
-    /// The length of a new frame in bytes. For a sparse frame, the chunk files are not included.
+    /// The length of the written frame in bytes; `None` for a NumPy file. For a sparse frame, the chunk files are not
+    /// included.
     frame_len: Option<u64>,
 }
 
@@ -286,7 +288,7 @@ impl Maker for Conversions<'_> {
 
     fn skips(&self, target: &Target, to: &Path) -> bool {
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
-        // If one of the files cannot be read, the conversion fails, and says why.
+        // If one of the files cannot be read, the input is not skipped. The conversion then fails, because TO exists.
         self.skip_existing && to.exists() && self.is_made(&from, to).unwrap_or(false)
     }
 
@@ -341,7 +343,7 @@ impl Conversions<'_> {
     /// Whether TO is a whole array with the shape and dtype that the converted items have.
     fn is_made(&self, from: &Address, to: &Path) -> Result<bool, Problem> {
         let made = Source::open(&Address { path: to.into(), inside: Inside::Whole })?;
-        // Standard input can be read only once.
+        // Standard input can be read only once, so its shape and dtype are not compared here.
         if from.inside == Inside::Stdin {
             return Ok(true);
         }
@@ -363,11 +365,11 @@ impl Conversions<'_> {
             return Err(Problem::new(code::INVALID_INPUT, message).at(to));
         }
         let of_to = |error: Error| Problem::from(error).at(to);
-        // FROM is read before TO is locked, because FROM can be TO.
+        // FROM is read before TO is locked, because both can be the same file.
         let (new, items) = while_changing(|| {
             let (mut source, selected) = self.open(from)?;
             let new = NewItems { dtype: source.dtype()?, shape: selected.shape().collect(), axis };
-            // Thanks to this early check, items that do not fit are not read.
+            // This early check avoids reading items that do not fit.
             if let Some(array) = Frame::open(to).map_err(of_to)?.array().map_err(of_to)? {
                 new.fits(array.meta(), to)?;
             }
@@ -380,7 +382,7 @@ impl Conversions<'_> {
             new.fits(array.meta(), to)?;
             let trailer = Frame::open(to).and_then(|frame| frame.trailer()).map_err(of_to)?;
             array.append(axis, &items).and_then(|()| array.flush()).map_err(of_to)?;
-            // After the commit, nothing may fail: users would append the items again.
+            // Nothing may fail after the commit, because a user who sees a failure would append the items again.
             Ok::<_, Problem>((outdated_layers(&trailer), array.frame().header().frame_len))
         };
         let (layers, frame_len) = self.wait.change(to, || self.files.write(append))?;
@@ -407,8 +409,8 @@ impl Conversions<'_> {
         self.files.made(&converted, true)
     }
 
-    /// The items of the NumPy file, and the shape in its header. The item has a note for the user if its dtype differs
-    /// from the dtype of the array.
+    /// The dtype of the items in the NumPy file, and the shape in the header of the file. The returned `Item` has a
+    /// note for the user if its dtype differs from the dtype of the array.
     fn npy_item(items: &Items, selected: &Selected) -> Result<(Item, Vec<usize>), Problem> {
         let shape: Result<Vec<usize>, _> = selected.shape().map(usize::try_from).collect();
         let mut shape =
@@ -455,16 +457,16 @@ impl Conversions<'_> {
         Ok(Some(array.finish()?.persist()?.header().frame_len))
     }
 
-    /// The builder of the new frame, with its header and trailer.
+    /// The builder of the new frame, with its compression settings, metalayers and vlmetalayers.
     fn builder(&self, source: &mut Source, selected: &Selected) -> Result<FrameBuilder, Problem> {
         let Options { codec, level, filters, .. } = &self.options;
         let mut builder = FrameBuilder::new(self.meta(source, selected)?);
         if let Source::Frame(items) = source {
             let trailer = items.frame().trailer()?;
             let header = items.frame().header();
-            // The new frame gets the filters of the old header, except those that drop bits. The header may name such a
-            // filter although it has not changed the old items: a chunk that is stored uncompressed is not filtered.
-            // Applied now, the filter would change the items.
+            // The new frame gets the filters of the old header, except those that drop bits. Some old items may still
+            // have the bits that such a filter drops, because a chunk that is stored uncompressed is not filtered. If
+            // the filter were applied now, it would change these items.
             let drops_bits =
                 |filter: &Filter| [Filter::TRUNC_PREC, Filter::INT_TRUNC].iter().any(|of| of.id == filter.id);
             let filters: Vec<Filter> = header.pipeline().filter(|filter| !drops_bits(filter)).collect();
@@ -547,7 +549,8 @@ fn lengths(option: &str, given: Option<&Numbers<i32>>) -> Result<Option<Vec<u64>
     given.iter().map(length).collect::<Result<_, _>>().map(Some)
 }
 
-/// Whether a metalayer or vlmetalayer with this name describes the array: the new file has a description of its own.
+/// Whether a metalayer or vlmetalayer with this name describes the array. Such a layer is not copied, because the new
+/// file gets its own description.
 fn is_of_array(name: &str) -> bool {
     ["b2nd", "caterva", PackedTensor::VLMETALAYER].contains(&name)
 }
@@ -576,7 +579,8 @@ impl Source {
     /// The items of the frame at FROM.
     fn of_frame(from: &Address, frame: Result<Frame<Reader>, Problem>) -> Result<Self, Problem> {
         let frame = frame.map_err(|problem| {
-            // The name of a damaged array shows that it was one, and a zip file has a hint of its own.
+            // A file with a Blosc2 extension does not get the hint `OTHER_FORMAT`, because it is probably a damaged
+            // array. An existing hint, such as for a zip file, is kept.
             let is_other = problem.is_not_a_frame() && problem.hint.is_none() && !is_named_blosc2(&from.path);
             if is_other { Problem { hint: Some(OTHER_FORMAT), ..problem } } else { problem }
         });

@@ -67,8 +67,8 @@ struct Compared {
     trailer: Trailer,
 }
 
-/// The fields of a `Record` that are compared. All other fields follow from these fields, or depend on where the frame
-/// is stored.
+/// The fields of a `Record` that are compared. The other fields follow from these fields, are compared separately
+/// (`SIZES` and the metalayers), or may differ between equal arrays, such as the path and the length of the frame.
 const FIELDS: [&str; 17] = [
     "kind",
     "container",
@@ -132,10 +132,10 @@ struct Difference {
     texts: [String; 3],
 }
 
-/// Cells wider than this do not widen their column.
+/// The maximum width of a column. A wider cell does not widen its column.
 const WIDEST: usize = 100;
 
-/// The exit status if a frame cannot be read. `cmp` uses the same status.
+/// The exit status if a frame cannot be read. The Unix command `cmp` uses the same status.
 const TROUBLE: u8 = 2;
 
 impl Diff {
@@ -162,8 +162,8 @@ impl Diff {
         Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    /// Compares the frames, and returns all differences. If the items were not compared, sets `note` to a remark for
-    /// the user.
+    /// Compares the frames, and returns all differences. If the frames have items that were not compared, sets `note`
+    /// to a remark for the user.
     fn differences(
         &self,
         a: &Address,
@@ -250,7 +250,7 @@ fn compare_items(
             let (count, number) = comparison.count(a, b);
             different = different.saturating_add(count.saturating_mul(times));
             let index = number.map(|number| (number, index_in(ranges, number as u64)));
-            // The parts are not in the order of the items.
+            // The parts are not in the order of the items, so a later part can contain an earlier item.
             let is_first = |index: &Vec<u64>| first.as_ref().is_none_or(|(first, _)| index < first);
             if let Some((number, index)) = index.filter(|(_, index)| is_first(index)) {
                 let shown = [(&a_dtype, a), (&b_dtype, b)].map(|(dtype, items)| {
@@ -275,14 +275,15 @@ fn compare_items(
     Ok((difference, None))
 }
 
-/// The parts of two arrays to compare. If the chunks have the same shape, chunks with equal stored bytes are skipped,
-/// and of all pairs of constant chunks with the same two values, only one item is compared.
+/// The parts of two arrays to compare. If both arrays have the same chunk shape, chunks that are certainly equal are
+/// skipped. Pairs of constant chunks are grouped by their two values, and only one item of each group is compared.
 fn parts_to_compare([a, b]: [&Items; 2], has_same_dtype: bool) -> Result<PartsToRead<[Constant; 2]>, Unread> {
     let mut parts = PartsToRead::new(a);
     let geometries = a.geometry().zip(b.geometry()).filter(|(a, b)| a.chunkshape() == b.chunkshape());
     let Some((a_geometry, b_geometry)) = geometries else { return Ok(parts) };
     let has_same_dtype = has_same_dtype && a.typesize == b.typesize;
-    // The same bytes are the same items only if the blocks are the same. All other settings are part of the bytes.
+    // Equal stored bytes mean equal items only if the dtypes and the block shapes are equal. The other settings, such
+    // as the filters, are stored in these bytes.
     let has_same_layout = has_same_dtype && a_geometry.blockshape() == b_geometry.blockshape();
     let (mut a_chunks, mut b_chunks) = (a.known_chunks()?, b.known_chunks().map_err(Unread::B)?);
     while let Some((a, a_constant)) = a_chunks.next()? {
@@ -318,7 +319,7 @@ impl Compared {
         Ok(Self { frame, trailer })
     }
 
-    /// The metalayers of the frame, without the array's own metalayer, and then all vlmetalayers.
+    /// The metalayers of the frame, without the metalayer that describes the array, and then all vlmetalayers.
     fn layers(&self) -> impl Iterator<Item = Layer<'_>> {
         let array = self.frame.array().ok().flatten();
         let own = array.as_ref().map(|array| array.metalayer().offset());
@@ -378,8 +379,8 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
 }
 
 impl Difference {
-    /// The difference of a field. `None` if the field is the version or the dtype format, and is 0 in one frame and
-    /// absent in the other: not every layout stores these two entries, and an absent entry means 0.
+    /// The difference of a field. `None` if the version or the dtype format is absent in one frame and 0 in the other.
+    /// Not every layout stores these two entries, and an absent entry means 0.
     fn of_fields(change: FieldChange) -> Option<Self> {
         let [a_text, b_text] = change.texts();
         let FieldChange { field, values: [a, b] } = change;

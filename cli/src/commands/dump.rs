@@ -60,8 +60,8 @@ type ReceiveRow<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
-        // To show chunks or the trailer, the whole input is read. To show only a header or a metalayer, `MAX_LEN` bytes
-        // are enough, because neither can be longer.
+        // Standard input is read completely to show chunks or the trailer. To show only a header or a metalayer,
+        // `MAX_LEN` bytes are enough: b2nd-frame reads headers of up to 64 MiB, but real headers are much shorter.
         let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
@@ -100,7 +100,7 @@ impl Dump {
         Ok(if problem.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    /// Prints all rows as lines. Returns the first problem.
+    /// Prints all rows as lines. Returns the same problem as `rows`.
     fn print(&self, address: &Address, bytes: &[u8]) -> io::Result<Option<Problem>> {
         let width = width(&io::stdout());
         let mut stdout = buffered_stdout();
@@ -113,7 +113,8 @@ impl Dump {
         Ok(problem)
     }
 
-    /// Prints a JSON object with all rows. Each row is printed as soon as it is known. Returns the first problem.
+    /// Prints a JSON object with all rows. Each row is printed as soon as it is known. Returns the problem of reading
+    /// the input, or the same problem as `rows`.
     fn print_json(&self, address: &Address, bytes: Result<Vec<u8>, Problem>) -> io::Result<Option<Problem>> {
         let mut stdout = BufWriter::new(io::stdout().lock());
         stdout.write_all(&begin(address))?;
@@ -140,8 +141,8 @@ impl Dump {
     }
 
     /// Passes all rows to `receive`. Returns the problem that ended the dump. Without such a problem, returns the first
-    /// fault that a row shows. Of the two, only a fault has an offset. The text output has already shown a fault below
-    /// its row, so `run` does not print a fault again.
+    /// fault that a row shows. Only a fault has an offset, so `run` can recognize it. The text output has already shown
+    /// the fault below its row, so `run` does not print it again.
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
@@ -160,7 +161,7 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // No row shows an error of reading. Such an error gets no offset, so that the caller prints it.
+        // No row has shown this error. Its offset is removed, so that `run` prints it.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
@@ -190,8 +191,8 @@ impl Dump {
         if !self.needs_frame() || is_bad {
             return Ok(());
         }
-        // `bytes` may hold only the header, so the rest is read from the file. For hexadecimal digits and standard
-        // input, `bytes` is the whole input.
+        // `bytes` may hold only the header, so the rest is read from the file. Standard input and a file of hexadecimal
+        // digits cannot be opened as a frame, so only the bytes in `bytes` are shown.
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
             Some(Ok(frame)) => self.rest(&frame, receive)?,
@@ -274,15 +275,16 @@ impl From<&Row<'_>> for RowRecord {
 /// The number of bytes that are read first. Nearly every header fits in them.
 const FIRST_LEN: u64 = 1 << 12;
 
-/// Reads the first bytes at an address: enough for the header of a frame.
+/// Reads the first bytes at an address: enough for any real header or metalayer.
 fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let Place { reader, offset, .. } = address.place("bytes or hexadecimal digits")?;
     let mut file = Positioned::new(reader, offset);
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // If the bytes are only the start of a header, the error says how many bytes the whole header has. Otherwise
-        // the bytes may be a metalayer or hexadecimal digits, so up to `MAX_LEN` more bytes are read.
+        // If the bytes are only the start of a header, the error states how many bytes are needed, and these are read,
+        // but at most `MAX_LEN`. Otherwise the bytes may be a metalayer or hexadecimal digits, so up to `MAX_LEN` more
+        // bytes are read.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

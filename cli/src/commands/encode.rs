@@ -64,7 +64,7 @@ impl Encode {
             Err(error) => {
                 if self.json {
                     let error = Problem::new(code::INVALID_INPUT, error.to_string());
-                    // A failure needs an address, although there is no input.
+                    // There is no input, but a failure needs an address, so it gets the address of standard input.
                     print(&Failure { address: Address::stdin().into(), error })?;
                 } else {
                     complain(&error);

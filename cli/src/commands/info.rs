@@ -117,7 +117,7 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
         if !json {
             return Ok(bytes);
         }
-        // The text can have any length, so this fails only if the value is nested too deep.
+        // The length of the text has no limit here, so this fails only if the value is nested too deeply.
         let value = messagepack::value(&bytes, usize::MAX);
         let value = value
             .map_err(|why| Problem::new(code::UNSUPPORTED, format!("metalayer {}: {why}", clean(name))))?;
@@ -133,14 +133,14 @@ fn write_metalayer(files: &[PathBuf], name: &str, json: bool) -> Outcome {
 struct PagePrinter {
     json: bool,
     stats: bool,
-    /// The largest number of values that are counted.
+    /// With --values, the maximum number of different values. If an array has more, its values are not counted.
     values: Option<usize>,
     /// Whether several files were given.
     several: bool,
     /// The number of pages printed so far.
     shown: u64,
     failures: u64,
-    /// How many of the failures are damage.
+    /// The number of failures that are caused by damage.
     damaged: u64,
 }
 
@@ -164,8 +164,8 @@ impl PagePrinter {
         Ok(!records.is_empty() || store.is_some())
     }
 
-    /// Without --meta, a page cuts each value to one line by itself. So the values need a limit only for JSON without
-    /// --meta.
+    /// Without --meta, a page already cuts each value to one line. So the length of the values needs a limit here only
+    /// for JSON without --meta.
     fn shown_values(&self, whole: bool) -> ShownValues {
         if whole || !self.json { ShownValues::All } else { ShownValues::Short }
     }

@@ -73,7 +73,7 @@ impl Ls {
     }
 }
 
-/// Lists the frames in a file. A store or a table is listed as such.
+/// Lists the frames in a file. A store is listed as a store, and a table as a table.
 fn take(target: Found, visit: Visit<'_>, batch: &mut ListingBatch<'_>) {
     // A store has a line of its own. A member of a store can be a table, which cannot be read as a frame. So a member
     // is first looked up as a table.

@@ -52,8 +52,8 @@ impl Man {
     }
 }
 
-/// The command with all its options in the short help. For an option that is hidden there, `clap_mangen` omits the
-/// description.
+/// Shows all options of the command in the short help, because `clap_mangen` omits the description of an option that
+/// the short help hides.
 fn with_all_options(command: Command) -> Command {
     command.mut_args(|arg| arg.hide_short_help(false)).mut_subcommands(with_all_options)
 }

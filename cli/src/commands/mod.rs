@@ -47,7 +47,7 @@ const GROUPS: [(&str, &[Line]); 4] = [
     ),
 ];
 
-/// What `b2nd` alone and `b2nd -h` print: a screen of 24 lines.
+/// The text that `b2nd` without a subcommand and `b2nd -h` print. It fits a screen of 24 lines.
 pub(crate) fn overview(b2nd: &clap::Command) -> String {
     let mut text = format!("{}\n\n", b2nd.get_about().unwrap_or_default());
     for (heading, commands) in GROUPS {
@@ -85,8 +85,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The exit status if standard output is closed before the end, for example by `head`. For a command whose status
-    /// is a verdict on all its files, the status is not 0, because the verdict is not complete.
+    /// The exit status if standard output is closed before the end, for example by `head`. The status of some commands
+    /// is a verdict on all their files. For these commands, it is not 0, because the verdict is not complete.
     pub(crate) fn status_if_closed(&self) -> u8 {
         match self {
             Self::Diff(_) => 2,

@@ -1,5 +1,5 @@
-//! The new files of `salvage` and `convert`: the file TO, which is made from FROM. With `--into DIR`, the commands
-//! take many inputs, and write the new files to DIR.
+//! Makes the new files of `salvage` and `convert`. Each command makes the file TO from FROM. With `--into DIR`, it
+//! makes a new file in DIR for each input.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -28,10 +28,10 @@ use crate::terminal::Progress;
 /// Makes new files.
 pub(super) trait Maker: Sync {
     /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` means that the
-    /// user named FROM, which was not found in a folder or below a URL.
+    /// user named FROM. Otherwise FROM was found in a folder or below a URL.
     fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure>;
 
-    /// Whether to skip an input whose new file would be `to`. The counts of the run include the skipped inputs.
+    /// Whether to skip an input whose new file would be `to`. Skipped inputs are counted in [`Counts`].
     fn skips(&self, target: &Target, to: &Path) -> bool;
 
     /// Turns the name of an input into the name of its new file in the folder of `--into`.
@@ -168,7 +168,8 @@ impl NewFiles {
         }
         let from = Address { path: target.path.clone(), inside: target.inside.clone() };
         let to = into.join(maker.name(new_name(&target)));
-        // A file at `to` that this run made from another input of the same name does not count.
+        // If this run made the file at `to` from another input of the same name, the current input is not skipped, but
+        // fails.
         if maker.skips(&target, &to) && !lock(&self.made).contains(&to) {
             return skipped();
         }
@@ -206,7 +207,7 @@ impl NewFiles {
         fs::create_dir_all(folder)
     }
 
-    /// Calls `write`, which writes a new file, and defers signals until it returns.
+    /// Calls `write`, which writes a new file. Signals are deferred until `write` returns.
     pub(super) fn write<T>(&self, write: impl FnOnce() -> T) -> T {
         let written = self.interrupts.defer(write);
         if self.interrupts.is_caught() {

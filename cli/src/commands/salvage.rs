@@ -232,8 +232,8 @@ impl Salvages<'_> {
 /// The failure of a salvage. A hint names the options that could help.
 fn failure_with_hint(from: &Address, to: &Path, error: &Error) -> Failure {
     let is_lost = error.finding().is_some_and(|finding| finding.code() == FindingCode::NotAFrame);
-    // A zip file must not be treated as a frame with a damaged header. As in the other commands, the message asks for a
-    // member.
+    // A zip file must not be treated as a frame with a damaged header. As in the other commands, the message asks the
+    // user to name a member.
     if is_lost
         && from.inside == Inside::Whole
         && is_zip(&from.path)

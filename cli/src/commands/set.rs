@@ -120,7 +120,7 @@ impl Set {
         let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
-            // With a damaged chunk shape, no shape fits, or only a wrong shape.
+            // If the chunk shape is damaged, only wrong shapes fit, or none.
             let hint = "; if the chunk shape is damaged, give the right one to `b2nd salvage --chunks`";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }
@@ -150,7 +150,8 @@ impl Set {
             layers.push((name.clone(), "set".into()));
         }
         update.flush()?;
-        // The file is not read again: after a commit, an error would report a change that was made as failed.
+        // The file is not read again after the commit: if reading failed, the command would report a failure although
+        // the change was made.
         Ok(Change { before, after: update.frame().clone(), layers })
     }
 }

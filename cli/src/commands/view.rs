@@ -23,14 +23,14 @@ use crate::text::Tuple;
 /// The maximum number of pixels of a PNG: 16384 by 16384.
 const MAX_PIXELS: u64 = 1 << 28;
 
-/// The largest slice, in bytes, that is kept in memory. A larger slice is read twice: for its range, and for its
-/// colors.
+/// The largest slice, in bytes, that is kept in memory. A larger slice is read twice: first for the range of its
+/// numbers, and then for the colors of its pixels.
 const MAX_KEPT: u64 = 1 << 26;
 
 /// The maximum height of a line chart in the terminal, in lines.
 const LINE_HEIGHT: usize = 12;
 
-/// If a picture is much longer in one dimension, the other keeps about this number of pixels.
+/// If a picture is much longer in one dimension, the shorter dimension keeps at least about this number of pixels.
 const LEAST_PIXELS: u64 = 8;
 
 /// Show a slice as a picture in the terminal, or write a PNG
@@ -80,7 +80,7 @@ impl View {
                 let written = plane.write(to, files);
                 files.end();
                 written.map_err(|problem| match of_either(address, to, problem) {
-                    // An attempt to read a frame that is changing can be repeated.
+                    // A problem, unlike a failure, makes `show` read the changing frame again.
                     failure if failure.error.code == code::CHANGING => Trouble::Problem(failure.error),
                     failure => Trouble::Failure(failure),
                 })?;
@@ -101,17 +101,18 @@ fn no_numbers(item: &Item) -> Problem {
     Problem { hint, ..Problem::new(code::UNSUPPORTED, message) }
 }
 
-/// A slice of at most two dimensions longer than 1, and the range of its numbers.
+/// A slice in which at most two dimensions are longer than 1, and the range of its numbers.
 struct Plane {
     items: Items,
     selected: Selected,
-    /// The dimensions that the picture has, at most two.
+    /// The dimensions of the array that the picture shows, at most two.
     axes: Vec<usize>,
     range: LevelRange,
 }
 
 impl Plane {
-    /// The last two dimensions of a slice that are longer than 1, at the middle of the others.
+    /// The plane of the last two dimensions of a slice that are longer than 1. In each other dimension, the plane is at
+    /// the middle of the slice.
     fn new(items: Items, mut selected: Selected, range: LevelRange) -> Result<Self, Problem> {
         let lengths: Vec<u64> = selected.lengths().collect();
         if lengths.contains(&0) {
@@ -139,7 +140,7 @@ impl Plane {
         self.axes.iter().filter_map(|&axis| lengths.get(axis).copied()).collect()
     }
 
-    /// Shows only every `step`-th item along a dimension.
+    /// Makes the picture show only every `step`-th of its items along a dimension. `axis` is an index into `axes`.
     fn thin(&mut self, axis: usize, step: u64) {
         if let Some(steps) = self.axes.get(axis).and_then(|&axis| self.selected.steps.get_mut(axis)) {
             *steps = steps.saturating_mul(step);
@@ -150,9 +151,10 @@ impl Plane {
     fn draw(&mut self) -> Result<(), Trouble> {
         let is_colored = is_colored();
         let [columns, lines] = screen_size();
-        // Two lines are left for the caption and the prompt.
+        // Two lines of the screen are reserved for the caption and the prompt of the shell.
         let lines = lines.saturating_sub(2).max(1);
-        // A cell is twice as high as it is wide, so two pixels make a square.
+        // A cell of the terminal is twice as high as it is wide. With colors, it shows two square pixels, one above the
+        // other. Without colors, a cell is a single pixel, so the rows are thinned twice as much as the columns.
         let (height, aspect) = if is_colored { (2 * lines, 1) } else { (lines, 2) };
         match self.lengths()[..] {
             [] => {}
@@ -160,7 +162,7 @@ impl Plane {
             [rows, length, ..] => {
                 let (height, columns) = (height as u64, columns as u64);
                 let step = length.div_ceil(columns).max(rows.div_ceil(height * aspect));
-                // A picture that fits shows all its rows, even if they are far apart.
+                // A picture that fits shows all its rows, even if it is then too high for its width.
                 let aspect = if step == 1 && rows <= height { 1 } else { aspect };
                 self.thin(0, (step * aspect).min(rows.div_ceil(height.min(LEAST_PIXELS))));
                 self.thin(1, step.min(length.div_ceil(columns.min(LEAST_PIXELS))));
@@ -195,7 +197,7 @@ impl Plane {
         let mut each = |receive: &mut dyn FnMut(&[u8]) -> Result<(), Problem>| match &kept {
             Some(bytes) => receive(bytes),
             None => items.read_pieces(&selected.ranges, &selected.steps, &mut |_, bytes| {
-                // The items are read twice.
+                // The items are read twice, so each read counts for half of the progress.
                 files.advance_or_fail(bytes.len() / 2)?;
                 receive(bytes)
             }),
@@ -214,7 +216,7 @@ impl Plane {
         })
     }
 
-    /// The columns and rows of a PNG. Numbers along one dimension are a row.
+    /// The number of columns and rows of the PNG. Numbers along a single dimension become one row.
     fn png_size(&mut self) -> Result<[u32; 2], Problem> {
         let size = |lengths: &[u64]| match *lengths {
             [rows, columns, ..] => [columns, rows],

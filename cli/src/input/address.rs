@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `PATH` | a file, a sparse frame or a folder |
 //! | `FILE:MEMBER` | a member of a zip file, by its name or its key in a store |
-//! | `FOLDER:/KEY` | a member of a store that is a folder: the path of its file, or an array in the data of `embed.b2e` |
+//! | `FOLDER:/KEY` | a member of a store that is a folder: a file or folder in it, or an array in `embed.b2e` |
 //! | `FILE.b2e:/KEY` | an array in the data of a store in a single file |
 //! | `FILE@OFFSET` | a frame at this byte of any file |
 //! | `-` | standard input |
@@ -73,7 +73,8 @@ pub(crate) struct Address {
 
 /// Parses the arguments of the command line as addresses. An argument after `--` is always a path.
 pub(crate) fn given(arguments: Vec<PathBuf>) -> impl Iterator<Item = Address> + Send {
-    // clap does not report which arguments follow `--`. They are the last arguments, so it is enough to count them.
+    // clap does not report which arguments follow `--`. But these are always the last arguments, so it is enough to
+    // count them.
     let paths = std::env::args_os().skip_while(|argument| argument != "--").skip(1).count();
     let first_path = arguments.len().saturating_sub(paths);
     let read = move |(index, path)| if index < first_path { Address::read(path) } else { Address::new(path) };
@@ -104,7 +105,7 @@ impl Address {
         Self { path, inside: Inside::Whole }
     }
 
-    /// Parses an address. If the text can be split in several ways, the files on the disk decide.
+    /// Parses an address. If the text can be split in several ways, the existing files determine the split.
     pub(crate) fn read(text: PathBuf) -> Self {
         let bytes = text.as_os_str().as_encoded_bytes();
         if starts_as_path(bytes) {
@@ -230,13 +231,13 @@ impl<'p> Location<'p> {
         Self { path, inside: Inside::Whole }
     }
 
-    /// The location at a URL, which can be the URL of an object or a prefix of the URLs of objects.
+    /// The location of an object at a URL, or of all objects whose URLs begin with this URL.
     pub(crate) fn of_url(path: &'p Path) -> Self {
         Self { path, inside: Inside::Url(None) }
     }
 
     /// The location of the frame at an offset of this file. Offset 0 is the file itself. A location that is not a whole
-    /// file stays the same.
+    /// file is returned unchanged.
     pub(crate) fn at(self, offset: u64) -> Self {
         match self.inside {
             Inside::Whole if offset > 0 => Self { inside: Inside::Offset(offset), ..self },
@@ -244,8 +245,8 @@ impl<'p> Location<'p> {
         }
     }
 
-    /// The location of a frame that is embedded in a store: `self` is the location of the store, whose compressed data
-    /// contains the frame, and `key` is the key of the frame. `None` if no address can name the frame. `is_alone` means
+    /// The location of a frame that is embedded in the compressed data of a store. `self` is the location of the file
+    /// with this data, and `key` is the key of the frame. `None` if no address can name the frame. `is_alone` means
     /// that the store is this file alone, not the folder that contains the file.
     pub(crate) fn in_store(self, key: &'p str, is_alone: bool) -> Option<Self> {
         let is_store_file = |name: &Path| name.file_name().is_some_and(|name| name == Store::FILE);
@@ -279,7 +280,7 @@ impl<'p> Location<'p> {
     /// The command-line argument that names this location. Parsing it returns the same location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
-        // These paths would be read as an option, as standard input or as a URL.
+        // Without `./` before it, such a path would be read as an option, as standard input or as a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || is_url(path);
         let rest = match self.inside {
             Inside::Whole if is_special(path) => return [b"./", path].concat(),
@@ -340,7 +341,7 @@ mod tests {
     #[test]
     fn an_address_is_a_path_first_and_then_the_longest_file() {
         let folder = tempfile::tempdir().unwrap();
-        // `join` would take `a:` for a drive on Windows.
+        // On Windows, `Path::join` would read the `a:` of a name as a drive.
         let at = |name: &str| PathBuf::from(format!("{}/{name}", folder.path().display()));
         // Windows allows no `:` in the name of a file.
         let has_colons = cfg!(unix);
@@ -375,7 +376,7 @@ mod tests {
             ("a@x", "a@x", Inside::Whole),
             ("a@99999999999999999999", "a@99999999999999999999", Inside::Whole),
             ("folder:x", "folder:x", Inside::Whole),
-            // Only a store has keys.
+            // Only a store has keys, and this folder is not a store.
             ("folder:/a", "folder:/a", Inside::Whole),
             ("store.b2d:/t/x", "store.b2d/t/x.b2nd", Inside::Whole),
             ("store.b2d:/t", "store.b2d/t", Inside::Whole),

@@ -1,4 +1,5 @@
-//! Buffers for items. If the system has no memory for them, this is an error, and temporary files are removed.
+//! Buffers for items. If the system has no memory for a buffer, the result is an error. The process is not aborted, so
+//! it can still remove its temporary files.
 
 use crate::code;
 use crate::problem::Problem;

@@ -15,7 +15,8 @@ pub(crate) const MAX_LEN: u64 = 1 << 20;
 #[derive(Clone)]
 pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
-/// Opens a file, or standard input if the path is `-`. `what` names the expected input.
+/// Opens a file, or standard input if the path is `-`. If standard input is a terminal, a message asks the user for
+/// `what`.
 pub(crate) fn open_or_stdin(path: &Path, what: &str) -> io::Result<Box<dyn BufRead + Send>> {
     if path == Path::new("-") {
         await_stdin(what);
@@ -75,7 +76,7 @@ pub(crate) fn from_text(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether a character is a control character that never occurs in text, unlike white space.
+/// Whether a character is a control character, but not white space. Such a character never occurs in text.
 fn is_no_text(character: char) -> bool {
     character.is_control() && !character.is_whitespace()
 }

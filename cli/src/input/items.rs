@@ -32,7 +32,8 @@ const MOST_EDGE_BYTES: usize = 1 << 28;
 /// An array whose items can be read.
 pub(crate) struct Items {
     array: Array<Reader>,
-    /// Whether the frame has a shape and a dtype. Otherwise it is a super-chunk, whose items have one dimension.
+    /// Whether the frame describes an array, by its metalayer or as a packed tensor. Otherwise it is a super-chunk,
+    /// whose items have one dimension.
     pub(crate) is_described: bool,
     pub(crate) shape: Vec<u64>,
     pub(crate) typesize: usize,
@@ -46,21 +47,22 @@ pub(crate) struct Items {
 
 /// A function that receives the ranges of a piece, the bytes of its items, and the number of times that each item
 /// counts. Of all constant chunks with the same value, only the first item of the first chunk is passed: it counts for
-/// all items of these chunks. Each other item counts once.
+/// all items of these chunks. Each item of any other chunk is passed, and counts once.
 pub(crate) type ReceiveRepeated<'r, E> = dyn FnMut(&[Range<u64>], &[u8], u64) -> Result<(), E> + 'r;
 
 /// The value of a constant chunk: the kind of the value, and for [`SpecialValue::Value`] its bytes.
 pub(crate) type Constant = (SpecialValue, Vec<u8>);
 
-/// The chunks of an array, with the values that are known without decompression.
+/// An iterator over the chunks of an array, with the values of constant chunks, which are known without decompression.
 pub(crate) struct KnownChunks<'i> {
     chunks: Chunks<'i, Reader>,
-    /// False in an object store, where each header would be a request.
+    /// Whether the headers of stored chunks are read. False in an object store, where each header would need a request.
     reads_headers: bool,
 }
 
 impl KnownChunks<'_> {
-    /// The next chunk, and its value if it is constant. A stored chunk is constant if its header says so.
+    /// The next chunk, and its value if it is constant. A stored chunk counts as constant if its header was read and
+    /// marks it as constant.
     pub(crate) fn next(&mut self) -> Result<Option<(ChunkEntry, Option<Constant>)>, Problem> {
         let Some(entry) = self.chunks.next().transpose()? else { return Ok(None) };
         if let ChunkPlace::Special(value) = entry.place {
@@ -72,7 +74,7 @@ impl KnownChunks<'_> {
         Ok(Some((entry, Some((special, chunk.get(start..).unwrap_or_default().into())))))
     }
 
-    /// The header of a stored chunk, if it takes no request.
+    /// The header of a stored chunk; `None` in an object store, where it would need a request.
     pub(crate) fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Problem> {
         if self.reads_headers { Ok(self.chunks.checked_header(entry)?) } else { Ok(None) }
     }
@@ -84,10 +86,11 @@ impl KnownChunks<'_> {
 }
 
 /// The parts of an array to read. Of all constant chunks with the same value, only the first item of the first chunk is
-/// read. `K` is the value of a constant chunk, or the two values in two arrays.
+/// read. `K` is the value of a constant chunk. If two arrays are compared, `K` is the pair of the values in the two
+/// arrays.
 pub(crate) struct PartsToRead<K> {
     shape: Vec<u64>,
-    /// `None` if no chunks are added.
+    /// The grid of chunks; `None` if the array has no grid. Then no chunks are added.
     geometry: Option<Geometry>,
     /// For each value, the number of the first chunk with this value, and the count of the items in all chunks with
     /// this value.
@@ -111,13 +114,14 @@ impl<K: Eq + Hash> PartsToRead<K> {
         *count = count.saturating_add(nitems);
     }
 
-    /// Leaves a chunk out.
+    /// Records that a chunk is left out, so that `finish` does not return the whole array.
     pub(crate) fn skip(&mut self) {
         self.skips = true;
     }
 
-    /// The ranges of each part, and the number of times that each of its items counts. If there are no constant and no
-    /// skipped chunks, the only part is the whole array, because it is read faster than its chunks one by one.
+    /// The ranges of each part, and the number of times that each item of the part counts. If there are no constant and
+    /// no skipped chunks, the only part is the whole array, because reading it at once is faster than reading chunk by
+    /// chunk.
     pub(crate) fn finish(self) -> impl Iterator<Item = (Vec<Range<u64>>, u64)> + use<K> {
         let Self { shape, geometry, constants, others, skips } = self;
         let is_whole = constants.is_empty() && !skips;
@@ -160,8 +164,8 @@ pub(crate) fn index_in(part: &[Range<u64>], mut number: u64) -> Vec<u64> {
 pub(crate) type ReceivePiece<'r, E> = dyn FnMut(&[Range<u64>], &[u8]) -> Result<(), E> + 'r;
 
 impl Items {
-    /// Prepares the reading of the items of the array in a frame, or of a super-chunk. Refuses other objects. Also
-    /// refuses a frame whose items a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
+    /// Prepares to read the items of an array or of a super-chunk. Refuses every other object, and a frame whose items
+    /// a reader must compute or fetch from elsewhere (`ObjectKind::is_active`).
     pub(crate) fn new(frame: Frame<Reader>) -> Result<Self, Problem> {
         let limit = expansion_limit(frame.stored_len());
         let (array, is_described) = if frame.array_metalayer().is_some() {
@@ -235,7 +239,7 @@ impl Items {
         };
         let mut edges = buffer::zeroed(nbytes)?;
         let corners: usize = ends.iter().map(Vec::len).product();
-        // Each corner, with its ranges and their starts in the array of edges.
+        // For each corner: its ranges in the array, and its ranges in `edges`.
         let parts = (0..corners).map(|corner| {
             // A corner is a choice of one end in each dimension. The number `corner` encodes the choice with one digit
             // per dimension: the digit is the index of the chosen end. The base of a digit is the number of ends of its
@@ -294,11 +298,11 @@ impl Items {
         Ok(())
     }
 
-    /// Reads a slice. The next call reuses its memory if the array is in a local file.
+    /// Reads a slice. The next call reuses the memory of the returned bytes, unless the array is in an object store.
     pub(crate) fn read_reusing(&mut self, ranges: &[Range<u64>], steps: &[u64]) -> Result<&[u8], Problem> {
         let mut buffer = mem::take(&mut self.buffer);
         if let Some(object) = self.frame().reader().object() {
-            // The new items have a buffer of their own.
+            // `read_object` allocates a new buffer, so the old one is freed first.
             drop(buffer);
             self.buffer = self.read_object(object, &[ranges.to_vec()], steps)?.pop().unwrap_or_default();
             return Ok(&self.buffer);
@@ -329,8 +333,8 @@ impl Items {
         Ok(self.slice(ranges, steps).read_into(items)?)
     }
 
-    /// Reads slices of an object in an object store. The byte ranges are requested in waves: the ranges of one wave,
-    /// for all slices, are requested in parallel, and their bytes can show which ranges the next wave needs.
+    /// Reads slices of an object in an object store. The byte ranges are requested in waves. All ranges of a wave, for
+    /// all slices, are requested in parallel. The bytes of a wave can show which ranges the next wave needs.
     fn read_object(
         &self,
         object: &remote::Object,
@@ -358,8 +362,9 @@ impl Items {
         }
         let read = taken.and_then(|()| plans.into_iter().map(SlicePlan::finish).collect());
         if reads_chunk_files {
-            // After a commit, a chunk file can be missing, or belong to another index than the one that was read. Only
-            // the index shows the commit, so it is compared even if the slice seems to be damaged.
+            // If a writer has committed a change since the index was read, a chunk file can be missing, or belong to
+            // the new index. Only the index shows such a commit. So it is compared with the index that was read, even
+            // if the slice seems to be damaged.
             object.check_unchanged()?;
         }
         Ok(read?)
@@ -385,7 +390,7 @@ impl Items {
         Ok(bytes)
     }
 
-    /// Reads a slice in the order of its items, in pieces.
+    /// Reads a slice in pieces, in C order.
     pub(crate) fn read_pieces<E: From<Problem>>(
         &mut self,
         ranges: &[Range<u64>],

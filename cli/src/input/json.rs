@@ -13,7 +13,8 @@ use serde_json::{Map, Number, Value};
 // floats to the second nearest one.
 pub(crate) fn json_value(text: &str) -> Result<Value, String> {
     let wrong = |error| format!("the value is not JSON: {error}; a string needs double quotes");
-    // This limits the depth of arrays and objects, and so the depth of the recursion in `exact`.
+    // This first parse refuses arrays and objects that are nested too deeply, so it also limits the recursion of
+    // `exact`.
     serde_json::from_str::<Value>(text).map_err(wrong)?;
     exact(serde_json::from_str(text).map_err(wrong)?)
 }

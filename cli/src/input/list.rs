@@ -9,7 +9,7 @@ use super::failure::Failure;
 use crate::code;
 use crate::problem::Problem;
 
-/// The addresses to visit. If reading the list fails, the error is the last item.
+/// The addresses to visit. If reading the list of --files-from fails, the failure is the last item.
 pub(crate) type Roots = Box<dyn Iterator<Item = Result<Address, Failure>> + Send>;
 
 pub(crate) fn listed(list: PathBuf, end: u8) -> Roots {

@@ -77,7 +77,7 @@ impl Npy {
     /// Reads the items of a slice, in C order.
     pub(crate) fn read_into(&mut self, ranges: &[Range<u64>], items: &mut [u8]) -> Result<(), Problem> {
         self.read_order(ranges, items).map_err(|error| match error.kind() {
-            // The file had all its items when it was opened.
+            // When the file was opened, it was long enough for all items, so it was cut short later.
             io::ErrorKind::UnexpectedEof => malformed("cut short while it was read".into()),
             _ => error.into(),
         })
@@ -134,7 +134,7 @@ impl Npy {
     }
 }
 
-/// The number of bytes from one index to the next in each dimension, in C order.
+/// For each dimension, the number of bytes from one index to the next, in C order.
 fn strides(shape: &[u64], item_size: usize) -> Vec<u64> {
     let mut stride = item_size as u64;
     let mut strides: Vec<u64> = shape
@@ -161,7 +161,7 @@ fn advance(index: &mut [u64], ranges: &[Range<u64>]) {
     }
 }
 
-/// Copies items from Fortran order to C order. The shape of the items is the lengths of `ranges`.
+/// Copies items from Fortran order to C order. The lengths of `ranges` are the shape of the items.
 fn transpose(fortran: &[u8], ranges: &[Range<u64>], item_size: usize, items: &mut [u8]) {
     let reversed: Vec<u64> = ranges.iter().rev().map(|range| range.end - range.start).collect();
     let mut strides = strides(&reversed, item_size);

@@ -28,8 +28,8 @@ const REMOTE_JOBS: usize = 64;
 const OTHER_PATHS: &str =
     "folders to search, sparse frames, `FILE:MEMBER`, `FILE@OFFSET`, URLs, or - (standard input)";
 
-/// The help for PATH of a command that takes FROM and TO or, with --into, any number of paths. `pair` is the help for FROM
-/// and TO.
+/// Sets the help for PATH in a command that needs the two paths FROM and TO, or with --into any number of paths. `pair`
+/// is the help for FROM and TO.
 pub(crate) fn pair_or_paths(path: Arg, pair: &str) -> Arg {
     path.help(format!("{pair}. With --into: files, {OTHER_PATHS} [default: .]")).hide_default_value(true)
 }
@@ -63,8 +63,8 @@ impl Paths {
         self.jobs.map_or_else(|| thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 
-    /// The number of threads for each of the files: several if there is only one file, since otherwise the files are
-    /// processed at the same time.
+    /// The number of threads for each file. If a single file or sparse frame is given, it gets all threads. Otherwise
+    /// several files are processed at the same time, each by one thread.
     pub(crate) fn threads_per_file(&self) -> usize {
         match self.given() {
             [path] if !path.is_dir() || is_sparse_frame(path) => self.threads(),
@@ -91,15 +91,15 @@ impl Paths {
         let least = if is_remote { REMOTE_JOBS } else { MIN_JOBS };
         let fit = || thread::available_parallelism().map_or(least, |cores| cores.get().max(least));
         let jobs = self.jobs.map_or_else(fit, usize::from);
-        // A file on a server takes at least one slow request, so each file is a batch of its own.
+        // A file on a server needs at least one slow request, so each file is a separate batch.
         let pool = Pool { jobs, is_ordered: self.are_ordered(), is_slow: is_slow || is_remote };
         let roots = match self.files_from {
             None => Box::new(given(self.roots).map(Ok)),
             Some(list) => listed(list, if self.null { 0 } else { b'\n' }),
         };
         let targets = Targets::new(roots, self.search, stores);
-        // After an error of the output, the results are no longer wanted. Worker threads may still be waiting for a
-        // server, so their requests are ended.
+        // If the output fails, the results are no longer wanted. Worker threads may still be waiting for a server, so
+        // their requests are stopped.
         pool.run(targets, work, |done| take(done).inspect_err(|_| remote::stop()))
     }
 }

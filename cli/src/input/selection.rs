@@ -12,7 +12,7 @@ pub(crate) struct Selection(Vec<Subscript>);
 /// A subscript in the brackets of a slice.
 #[derive(Clone, Copy, Debug)]
 enum Subscript {
-    /// One index. The result does not have the dimension of this index.
+    /// One index. The result does not have the dimension to which this index belongs.
     Index(i64),
     Range(Option<i64>, Option<i64>, u64),
     /// `...`: selects the whole range of every dimension that has no subscript of its own.
@@ -24,7 +24,7 @@ enum Subscript {
 #[derive(Debug)]
 pub(crate) struct Selected {
     pub(crate) ranges: Vec<Range<u64>>,
-    /// The distance between two selected indices of each range, at least 1.
+    /// For each range, the distance from one selected index to the next, at least 1.
     pub(crate) steps: Vec<u64>,
     kept: Vec<bool>,
 }
@@ -41,9 +41,9 @@ impl Selected {
         self.ranges.iter().zip(steps).map(|(range, &step)| (range.end - range.start).div_ceil(step))
     }
 
-    /// The ranges of the array that contain a part of the selection. `part` has a range for each dimension of the
-    /// array. The numbers in `part` are positions among the selected indices: with a step of 10, position 2 is the
-    /// index `start + 20`, where `start` is the first selected index.
+    /// Converts a part of the selection to ranges of the array. `part` has a range for each dimension of the array. The
+    /// numbers in `part` are positions among the selected indices: if the first selected index is 5 and the step is 10,
+    /// position 2 is index 25.
     pub(crate) fn array_ranges(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let all = self.ranges.iter().zip(&self.steps).zip(part);
         all.map(|((whole, step), part)| {
@@ -64,8 +64,8 @@ impl Selected {
         values.into_iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(value, _)| value)
     }
 
-    /// The ranges of the array that contain a part of the selection. Unlike in `array_ranges`, `part` has ranges only
-    /// for the kept dimensions. All steps are assumed to be 1.
+    /// Converts a part of the selection to ranges of the array, if all steps are 1. Unlike in `array_ranges`, `part`
+    /// has ranges only for the kept dimensions.
     pub(crate) fn array_ranges_of_kept(&self, part: &[Range<u64>]) -> Vec<Range<u64>> {
         let mut part = part.iter();
         let place = |(whole, &kept): (&Range<u64>, &bool)| match kept.then(|| part.next()).flatten() {

@@ -18,8 +18,8 @@ use crate::problem::Problem;
 use crate::remote;
 use crate::terminal::await_stdin;
 
-/// The source of a frame: a file, the bytes of standard input, an object in an object store, or, for a frame
-/// in the compressed data of a `.b2e` or `.b2z` file, the decompressed data.
+/// The source of a frame: a file, the bytes of standard input, or an object in an object store. For a frame in the
+/// compressed data of a store, the source is the decompressed data.
 pub(crate) type Reader = Box<dyn Source>;
 
 pub(crate) trait Source: ReadAt + Send + Sync {
@@ -34,7 +34,7 @@ impl Source for File {}
 
 impl Source for Vec<u8> {}
 
-/// The source of a frame in the compressed data of a store. It has no object, even if the store is an object:
+/// The source of a frame in the compressed data of a store. `object` returns `None`, even if the store is an object:
 /// `EmbeddedFrames` decompresses the bytes of the frame, so they are not a byte range of the object.
 impl Source for EmbeddedFrames<Reader> {}
 
@@ -82,7 +82,7 @@ impl<S: ReadAt> Seek for Positioned<S> {
     }
 }
 
-/// The bytes of a frame: their reader, and the offset at which they begin.
+/// The bytes at an address: their reader, and the offset of the first byte.
 pub(crate) struct Place {
     pub(crate) reader: Reader,
     pub(crate) offset: u64,
@@ -114,7 +114,7 @@ impl Place {
 }
 
 impl Address {
-    /// Whether the address is a folder that is neither a sparse frame nor named as one.
+    /// Whether the address is a folder that is not a sparse frame, and has no Blosc2 extension.
     pub(crate) fn is_folder(&self) -> bool {
         let path = &self.path;
         let is_folder = path.is_dir() && !is_sparse_frame(path) && !is_named_blosc2(path);
@@ -150,8 +150,9 @@ impl Address {
         Frame::read_at(place.reader, place.offset).map_err(|error| Problem { hint, ..error.into() })
     }
 
-    /// A reader for the address, and the offset at which its bytes begin. If the address is standard input and this is
-    /// a terminal, a message asks the user for the input. `what` is the name of the input in this message.
+    /// A reader for the address, and the offset at which its bytes begin. If the address is standard input, and
+    /// standard input is a terminal, a message asks the user for the input. `what` is the name of the input in this
+    /// message.
     pub(crate) fn place(&self, what: &str) -> Result<Place, Problem> {
         let offset = match &self.inside {
             Inside::Stdin => {
@@ -235,7 +236,8 @@ fn inflated(zip: &Reader, member: &ZipMember) -> Result<Place, Problem> {
     let damaged =
         |why: &str| Problem::new(FindingCode::ZipChecksum.name(), format!("the compressed member {why}"));
     let bytes = Positioned::new(zip, member.offset()).take(member.len());
-    // The directory of the zip file gives the length, so a member cannot fill the disk with more.
+    // The directory of the zip file states the length of the member. At most one byte more is decompressed: enough to
+    // detect a longer member, but such a member cannot fill the disk.
     let mut content = CrcReader::new(DeflateDecoder::new(bytes).take(member.content_len().saturating_add(1)));
     let mut file = tempfile::tempfile()?;
     let written = io::copy(&mut content, &mut file).map_err(|error| match error.kind() {
@@ -277,7 +279,7 @@ pub(crate) const ZIP_ON_STDIN: &str =
 const ZIP_OBJECT: &str =
     "; it is a zip file: its members can be listed and read only if its name ends with .b2z";
 
-/// Whether the next bytes are the start of a zip file: the header of a member, or the directory of a zip file without
+/// Whether the first bytes are those of a zip file: the header of a member, or the directory of a zip file without
 /// members.
 pub(crate) fn begins_as_zip(source: &(impl ReadAt + ?Sized)) -> bool {
     let mut start = [0; 4];

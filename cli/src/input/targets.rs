@@ -1,4 +1,4 @@
-//! The files to visit: the given ones, and those in folders and below URLs.
+//! The files to visit: those that the user named, and those in folders and below URLs.
 
 use std::fs;
 use std::iter;
@@ -18,7 +18,8 @@ use crate::remote::{self, Objects};
 use crate::terminal::remark;
 use crate::text;
 
-/// The heading of the options that many commands have, so that `--help` lists them after the command's own options.
+/// The heading in `--help` for the options that many commands share. Because of the heading, these options are listed
+/// after the command's own options.
 pub(super) const VISIT: &str = "Visiting files";
 
 /// How folders are searched.
@@ -140,7 +141,7 @@ impl Targets {
         }
     }
 
-    /// Makes a folder the next one to search.
+    /// Begins to search a folder.
     fn enter(&mut self, folder: &Path) {
         self.is_here = folder == Path::new(".");
         self.walk = Some(self.search.walk(folder));
@@ -174,7 +175,7 @@ impl Targets {
             Ok(metadata) => metadata,
             Err(error) => return Some(Err(location.failure(error))),
         };
-        // Reading a pipe or a device may never end.
+        // A pipe or a device is refused, because reading it may never end.
         if !metadata.is_file() && !metadata.is_dir() {
             return Some(Err(location.failure(Problem::new(code::IO, "neither a file nor a directory"))));
         }
@@ -262,7 +263,7 @@ impl Targets {
         let Some(path) = prefix.objects.next() else {
             let Prefix { url, is_empty, .. } = self.objects.take()?;
             return match (is_empty, ends_with_slash(&url)) {
-                // Nothing is below the URL, so it must name an object.
+                // Nothing is below the URL, so the URL must name an object.
                 (true, false) => object(url, 0, false),
                 (true, true) => {
                     let problem = Problem::new(code::IO, "there is no object below it");
@@ -277,8 +278,8 @@ impl Targets {
             Err(problem) => return Some(Err(Location::of_url(&prefix.url).failure(problem))),
         };
         // If the object is the index of a sparse frame, the target is the folder of the frame. The URL of this folder
-        // ends with a slash, by which `remote::open` recognizes a sparse frame. So one request is enough to open the
-        // frame.
+        // ends with a slash. By the slash, `remote::open` recognizes a sparse frame, so it needs only one request to
+        // open the frame.
         let folder = path.to_str().and_then(|path| path.strip_suffix(SPARSE_INDEX));
         let (path, is_sparse) = match folder.filter(|folder| folder.ends_with('/')) {
             Some(folder) => (folder.into(), true),

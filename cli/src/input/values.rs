@@ -69,7 +69,7 @@ impl TypedValueParser for Offered {
     }
 }
 
-/// Parses a dtype. The parser accepts any text; completions offer the usual dtypes.
+/// The parser for --dtype. It accepts any text, and completions offer the usual dtypes.
 pub(crate) fn dtype_parser() -> Offered {
     Offered(USUAL_DTYPES.into())
 }

@@ -34,10 +34,10 @@ pub(crate) struct View<'s> {
     pub(crate) tensor: Option<&'s PackedTensor>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
-    /// `None` if the trailer was not needed (see `Visit::read_trailer`) or cannot be read.
+    /// `None` if the trailer was not needed (see `Visit::wants_trailer`) or cannot be read.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
-    /// The number of bytes that belong to no chunk, if the chunks were counted, and their headers could be read.
+    /// The number of bytes that belong to no chunk; `None` if these bytes were not counted.
     pub(crate) unowned_bytes: Option<u64>,
     pub(crate) values: ShownValues,
 }

@@ -20,8 +20,8 @@ use crate::problem::Problem;
 use crate::remote;
 use crate::waiting::while_changing;
 
-/// The frames for which a listing reads the chunk index, because it counts their chunks. A check reads every chunk
-/// index.
+/// The frames whose chunks a listing counts. For this, the listing reads their chunk index. A check reads every chunk
+/// index anyway.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum CountChunks {
     #[default]
@@ -164,15 +164,15 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks and the bytes that belong to no chunk, and reads the trailer, each only if requested. Damaged
-    /// parts are missing in the view.
+    /// Counts the chunks and the bytes that belong to no chunk, and reads the trailer, each only if requested. A part
+    /// that is damaged becomes `None`.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
             CountChunks::IfUnknown => {
                 frame.header().nchunks().is_none() && frame.array().is_ok_and(|a| a.is_none())
             }
-            // A check counts the chunks.
+            // A check has already counted the chunks, unless it could not read the chunk index.
             CountChunks::Always => report.counts.is_none(),
         };
         if is_counted {
@@ -202,7 +202,7 @@ impl Visit<'_> {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 return receive(Err(location.failure(error)));
             }
-            // If the trailer cannot be read, a check of the store reports it.
+            // If the trailer cannot be read, nothing is reported here, because a check of the store reports it.
             Err(_) => return,
         };
         for key in frames.keys() {
@@ -250,7 +250,8 @@ impl Visit<'_> {
         Self: 'c,
     {
         Check::new(depth).threads(self.threads).on_progress(move |chunks| {
-            // While the chunk index is read, `chunks` is 0, because no chunk has been checked.
+            // While the chunk index is read, `chunks` is 0. No chunk has been checked then, so `on_chunk` is not
+            // called.
             self.on_chunk.filter(|_| chunks > 0).inspect(|on_chunk| on_chunk());
             ControlFlow::Continue(())
         })
@@ -270,8 +271,8 @@ impl Visit<'_> {
             };
             let location = Location { inside, ..location };
             let problem = match member.content() {
-                // No writer can be changing this frame: the directory of a zip file is written last, so the zip file is
-                // complete.
+                // No writer can be changing this frame: the directory of a zip file is written last, and this zip file
+                // has one, so it is complete.
                 MemberContent::Frame(_) => {
                     let visited = self.visit_member(location, member, &mut file, receive);
                     match visited {
@@ -398,7 +399,7 @@ fn not_a_frame(member: &ZipMember) -> Option<Problem> {
     })
 }
 
-/// Visits the frames anywhere in a file. Only their headers are checked.
+/// Searches a file for frames at any offset, and visits them. Only their headers are checked.
 fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<'_>) {
     let visit = Visit { scan: true, ..Visit::default() };
     let opened = File::open(&target.path).and_then(|file| Ok((file.metadata()?.len(), file)));
@@ -415,7 +416,7 @@ fn scan_file(target: &Target, location: Location<'_>, receive: &mut ReceiveView<
         found += 1;
         let (offset, frame_len) = (frame.offset(), frame.header().frame_len);
         let rest = length.saturating_sub(offset);
-        // A scan finds only headers, so the bytes after the header may be missing.
+        // A scan reads only headers, so the file may end before the end of the frame.
         if frame_len > rest {
             let text = format!(
                 "cut short: the frame at byte {offset} has {frame_len} bytes, but the file ends after {rest} of them"
