@@ -56,7 +56,13 @@ impl Ls {
             _ => CountChunks::Never,
         };
         // Only JSON shows the bytes that belong to no chunk.
-        let visit = Visit { scan, counts, unowned: options.long && options.json, embedded: !scan, ..Visit::default() };
+        let visit = Visit {
+            scan,
+            counts,
+            unowned: options.long && options.json,
+            embedded: !scan,
+            ..Visit::default()
+        };
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {
             let mut batch = ListingBatch::new(&options, targets.len());
             for target in targets {
