@@ -1,5 +1,5 @@
-//! The contenders of `sections.py` in Rust: the writer of `b2nd-frame`, and bare loops of system calls. Each prints the
-//! seconds that it took.
+//! The Rust contenders of the benchmarks in `sections.py`: the writer of `b2nd-frame`, and bare loops of system calls.
+//! The program prints the seconds of each contender.
 //!
 //! ```text
 //! bare read FOLDER THREADS             opens each file below FOLDER, reads its start, and closes it
@@ -40,8 +40,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files.map(|file| file.unwrap().path()).collect()
 }
 
-/// Opens each file and reads its first bytes, and returns the seconds that this took. The files are divided among the
-/// threads.
+/// Opens each file and reads its first bytes, with the files divided among the threads. Returns the elapsed seconds.
 fn read(paths: &[PathBuf], threads: usize) -> f64 {
     time(|| {
         thread::scope(|scope| {
@@ -70,8 +69,8 @@ fn builder(len: usize, count: usize) -> FrameBuilder {
     FrameBuilder::new(Meta::new(shapes, "|u1").unwrap())
 }
 
-/// Each contender writes the same chunks to a file, in turns. Prints a line for each turn, with the seconds of each
-/// contender.
+/// Lets the contenders write the same chunks to a file, one contender after the other. Prints a line for each turn,
+/// with the seconds of each contender.
 fn write(ready: &Path, count: usize, len: usize, turns: usize) {
     let bytes = fs::read(ready).unwrap();
     let chunks: Vec<&[u8]> = bytes.chunks_exact(bytes.len() / count).collect();
@@ -100,7 +99,8 @@ fn write(ready: &Path, count: usize, len: usize, turns: usize) {
             time(contender).to_string()
         });
         println!("{}", seconds.join(" "));
-        // After the last turn, the first contender writes a frame, which `b2nd check` then checks.
+        // After the last turn, the first contender writes its frame once more, so that `b2nd check` can check the
+        // frame.
         if turn + 1 == turns {
             fs::remove_file(&path).unwrap();
             contenders[0]();

@@ -1,4 +1,4 @@
-//! C-Blosc2's two functions for the metalayer, from a shared library. `lab/interop` uses this file too.
+//! Calls C-Blosc2's two functions for the metalayer, which are in a shared library. `lab/interop` uses this file too.
 
 #![allow(unsafe_code, reason = "calls into C")]
 
@@ -46,8 +46,8 @@ pub struct Written {
     length: usize,
 }
 
-/// The buffers into which C-Blosc2's reader writes the entries of fixed size. The reader itself allocates only the
-/// dtype.
+/// The buffers into which C-Blosc2's reader writes all entries except the version and the dtype. The reader allocates
+/// the memory of the dtype itself.
 #[derive(Default)]
 pub struct Fields {
     pub ndim: i8,
@@ -91,7 +91,7 @@ impl CBlosc2 {
     ) -> Written {
         assert!(chunkshape.len() == shape.len() && blockshape.len() == shape.len());
         let mut bytes = ptr::null_mut();
-        // SAFETY: each vector has `ndim` items.
+        // SAFETY: each of the three shapes has `ndim` items.
         let length = unsafe {
             (self.serialize)(
                 shape.len().try_into().expect("at most 16 dimensions"),
@@ -106,10 +106,10 @@ impl CBlosc2 {
         Written { bytes, length: length.try_into().expect("C-Blosc2 writes it") }
     }
 
-    /// Reads the entries of a metalayer. Returns its length or an error code, and the dtype.
+    /// Reads the entries of a metalayer. Returns the length of the metalayer or an error code, and the dtype.
     pub fn deserialize(&self, bytes: &[u8], fields: &mut Fields) -> (c_int, Dtype) {
         let mut text = ptr::null_mut();
-        // SAFETY: the vectors have room for C-Blosc2's largest rank.
+        // SAFETY: the arrays in `fields` have room for C-Blosc2's largest rank.
         let code = unsafe {
             (self.deserialize)(
                 bytes.as_ptr(),

@@ -1,13 +1,14 @@
-//! Measures the times of two routines, which take turns, so that other load on the machine affects both.
+//! Measures the times of two routines. The routines take turns, so that other load on the machine affects both in the
+//! same way.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// The minimum duration of a turn. It is long compared to a reading of the clock, and short compared to the time for
-/// which the system lets a program run.
+/// The minimum duration of a turn. A turn is long compared with the time to read the clock. It is short compared with
+/// the time for which the system lets a program run without a break.
 const TURN: Duration = Duration::from_micros(5);
 
-/// The number of heap layouts with which each row is measured.
+/// The number of heap layouts with which each row is measured (see `shift_heap`).
 const LAYOUTS: usize = 4;
 
 /// The name of an operation, and the name of the peer that it is compared with.
@@ -21,8 +22,9 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Measures the operation of a row, with metalayers of one rank. Prints the row, the rank, and the nanoseconds of a
-    /// call of our routine and of a call of the peer's, or the reason why there are no times.
+    /// Measures the operation of a row, with metalayers of one rank. Prints the row, the rank, and the nanoseconds of
+    /// one call of our routine and of one call of the peer's routine. If the peer cannot be measured, prints the reason
+    /// instead of the times.
     pub fn compare(
         &self,
         (operation, against): Row,
@@ -82,8 +84,8 @@ fn time(calls: u32, routine: &mut dyn FnMut()) -> Duration {
     start.elapsed()
 }
 
-/// Allocates blocks of small sizes: the larger `layout` is, the more blocks. Until the caller drops these blocks, the
-/// allocations of a routine have different addresses for each `layout`, and a different alignment to cache lines.
+/// Allocates small blocks. A larger `layout` allocates more of them. Until the caller drops these blocks, the
+/// allocations of a routine have other addresses than with any other `layout`, and another alignment to cache lines.
 fn shift_heap(layout: usize) -> Vec<Vec<u8>> {
     (0..layout).flat_map(|_| (1..=32).map(|size| black_box(Vec::with_capacity(16 * size)))).collect()
 }

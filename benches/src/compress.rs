@@ -1,7 +1,8 @@
 //! Compresses data for `benches/src/sections.py`, which compares the times with those of C-Blosc2.
 //!
 //! Each line of standard input has the number of a codec, a level, an item size, a block size (0 for the default), and
-//! the path of the data. The answer is the processor time to compress the data in seconds, and the length of the chunk.
+//! the path of the data. For each line, the program prints the processor time in seconds to compress the data, and the
+//! length of the chunk.
 
 use std::fs;
 use std::io::{BufRead, Write};

@@ -1,7 +1,8 @@
 //! Decompresses chunks for `benches/src/sections.py`, which compares the times with those of C-Blosc2.
 //!
-//! Each line of standard input is the path of a chunk. The answer is the number of seconds to decompress the chunk, and
-//! the sum of the decompressed bytes. One `Decompressor` decompresses all chunks.
+//! Each line of standard input is the path of a file that contains a chunk. For each line, the program prints the
+//! number of seconds to decompress the chunk, and the sum of the decompressed bytes. One `Decompressor` decompresses
+//! all chunks.
 
 use std::fs;
 use std::io::{BufRead, Write};

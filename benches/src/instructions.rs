@@ -1,4 +1,4 @@
-//! Counts the instructions of some operations. No other program on the machine can change these counts.
+//! Counts the instructions of some operations. Other programs on the machine do not affect these counts.
 //!
 //! `benches/instructions` runs this program. Without arguments, the program runs itself under valgrind, and compares
 //! the counts with those of `instructions.txt`.
@@ -14,7 +14,7 @@ use b2nd_serde_benches::frame_with;
 use b2nd_serde_user::vecs::Vecs;
 use b2nd_serde_user::{arrays, frame, meta, once, own_names, tuple, vecs};
 
-/// A new count may be higher than the count in the file by this many percent.
+/// A new count may exceed the count in the file by at most this percentage.
 const TOLERANCE: u64 = 3;
 
 /// The argument with which this program runs itself under valgrind. In that run, it calls the operations whose
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Calls `take` with the name of each operation that is counted, and with the operation.
+/// Calls `take` with the name and the function of each counted operation.
 #[expect(clippy::too_many_lines, reason = "one list")]
 fn each_operation(take: &mut impl FnMut(String, &dyn Fn())) {
     macro_rules! rank {
@@ -141,8 +141,8 @@ fn count() -> Vec<(String, u64)> {
 }
 
 /// The number of instructions in the code of the program itself, without those of shared libraries. In a profile of
-/// callgrind, an `ob=` line has the path of the program or of a library. The lines after an `ob=` line have the costs
-/// of the code in this program or library.
+/// callgrind, an `ob=` line names the program or a library. The lines after it have the costs of the code in this
+/// program or library.
 fn own_instructions(profile: &str, program: &Path) -> u64 {
     let mut lines = profile.lines();
     let (mut is_own, mut sum) = (false, 0);
@@ -150,8 +150,8 @@ fn own_instructions(profile: &str, program: &Path) -> u64 {
         if let Some(object) = line.strip_prefix("ob=") {
             is_own = Path::new(object) == program;
         } else if line.starts_with("calls=") {
-            // The next line has the cost of the called function. It is skipped, because the lines of that function have
-            // this cost too.
+            // The next line has the cost of the called function. It is skipped, because this cost is also in the lines
+            // of the called function.
             lines.next();
         } else if is_own && line.starts_with(|start: char| start.is_ascii_digit()) {
             sum += line
@@ -193,8 +193,8 @@ fn page(conditions: &str, counts: &[(String, u64)]) -> String {
     page
 }
 
-/// Prints the new counts beside the counts in the file. If the conditions are the same, fails if a new count is more
-/// than `TOLERANCE` percent higher, or is not in the file.
+/// Prints the new counts beside the counts in the file. Fails if a new count is more than `TOLERANCE` percent higher,
+/// or is not in the file. If the conditions differ from those in the file, never fails.
 fn compare() -> ExitCode {
     let file = fs::read_to_string(counts_file()).unwrap_or_default();
     let mut lines = file.lines().filter(|line| !line.starts_with('#'));

@@ -7,7 +7,8 @@ use b2nd_frame::Frame;
 /// The number of bytes that a program reads from the start of a file to get the metalayer.
 pub const PREFIX: usize = 512;
 
-/// The first bytes of a frame with this metalayer. They are the start of a real file, whose metalayer is replaced.
+/// The first bytes of a frame with the metalayer `bytes`. They are the start of a real file in which the metalayer was
+/// replaced.
 pub fn frame_with(bytes: &[u8]) -> [u8; PREFIX] {
     let mut file =
         fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../frame/tests/data/int32_3x5.b2nd")).unwrap();

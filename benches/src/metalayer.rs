@@ -36,10 +36,10 @@ const FRAME: Row = ("`Frame` from a prefix, with `array()`", "two reads of 512 b
 struct Buffer([u8; 400]);
 
 impl Buffer {
-    /// The buffer as a slice. The compiler must know neither the address nor the length of the slice, so the address
-    /// and the length each go through a `black_box` of their own. With a single `black_box` for the slice, the program
-    /// would store the address and the length separately, and load both at once. The processor would delay the load
-    /// until both stores are done.
+    /// The buffer as a slice. The compiler must know neither the address nor the length of the slice, so each of them
+    /// goes through a separate `black_box`. A single `black_box` for the slice would cost time: the program would store
+    /// the address and the length separately, and load both at once. The processor would delay this load until both
+    /// stores are done.
     fn slice(&mut self) -> &mut [u8] {
         &mut black_box(self).0[..black_box(400)]
     }

@@ -1,9 +1,9 @@
 //! Measures reading and writing rows as structs, and reading the same rows from CSV. `benches/src/sections.py` runs
 //! this program, and provides the items and the CSV.
 //!
-//! The contenders take turns. A turn has only 2000 rows. So each turn can reuse the memory of the previous turn, and
-//! the system need not provide new pages. The program prints a line for each turn: the seconds of each contender, in
-//! the order of `ROWS` in `sections.py`.
+//! The contenders take turns. A turn has only 2000 rows, so that it can reuse the memory of the previous turn, and the
+//! system need not provide new pages. The program prints a line for each turn: the seconds of each contender, in the
+//! order of `ROWS` in `sections.py`.
 
 use std::fs;
 use std::hint::black_box;

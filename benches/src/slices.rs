@@ -1,8 +1,9 @@
 //! Reads slices for `benches/src/sections.py`, and measures how long each read takes.
 //!
-//! Each line of standard input has a path, a number of threads, and ranges such as 0:24, separated by tabs. The answer
-//! is three numbers: the seconds to open the file and read the slice into new memory, the seconds to read the slice
-//! into a reused buffer, and the sum of the bytes.
+//! Each line of standard input has a path, a number of threads, and ranges such as 0:24, separated by tabs. For each
+//! line, the program prints three numbers. The first is the seconds to open the file and read the slice into new
+//! memory. The second is the seconds to open the file again and read the slice into a reused buffer. The third is the
+//! sum of the bytes.
 
 use std::io::{BufRead, Write};
 use std::ops::Range;

@@ -1,16 +1,17 @@
 //! Reads many small slices of open arrays for `benches/src/sections.py`, and measures how long they take.
 //!
-//! Each line of standard input has one of these words, the path of an array, and the path of a file, separated by tabs.
-//! Each line of the file has the ranges of a slice, such as `0:24`, separated by tabs.
+//! Each line of standard input has a word of this table, the path of an array, and the path of a file, separated by
+//! tabs. Each line of the file has the ranges of a slice, such as `0:24`, separated by tabs. For each line of standard
+//! input, the program prints one number.
 //!
 //! | word | the slices are read by | the answer |
 //! |---|---|---|
 //! | `sum` | one thread | the sum of all bytes |
 //! | `one` | one thread | the processor time in seconds |
 //! | `shared` | two threads that share the array, half of the slices each | the seconds |
-//! | `apart` | two threads, each with an open array of its own | the seconds |
+//! | `apart` | two threads, each with a separate open array, half of the slices each | the seconds |
 //!
-//! An array stays open, so its slices are warm from the second line on.
+//! An array stays open. So from its second line on, it has its chunk index and the positions of its blocks in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +35,7 @@ fn ranges(line: &str) -> Ranges {
     line.split('\t').map(range).collect()
 }
 
-/// Reads slices into one buffer, and passes each to a function.
+/// Reads slices into one buffer, one after the other, and passes each slice to a function.
 fn read(array: &Array, slices: &[Ranges], nbytes: usize, mut receive: impl FnMut(&[u8])) {
     let mut buffer = vec![0; nbytes];
     for slice in slices {
@@ -43,7 +44,8 @@ fn read(array: &Array, slices: &[Ranges], nbytes: usize, mut receive: impl FnMut
     }
 }
 
-/// Reads half of the slices in each array, in two threads. Returns the seconds.
+/// Reads the first half of the slices from the first array, and the second half from the second array, in two threads.
+/// Returns the seconds.
 fn in_two_threads(arrays: [&Array; 2], slices: &[Ranges], nbytes: usize) -> f64 {
     let (first, second) = slices.split_at(slices.len() / 2);
     let barrier = Barrier::new(3);

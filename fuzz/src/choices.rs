@@ -1,6 +1,6 @@
-//! The choices of a target. The first bytes of the input determine the choices.
+//! The choices of a target, such as a shape or a number of threads. The first bytes of the input determine the choices.
 
-/// The bytes of the choices that a target has not made yet. If there are no more bytes, each further choice gets a 0.
+/// The bytes for the next choices of a target. After the last byte, each further choice gets a 0.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 

@@ -24,17 +24,16 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a package in a repository")
 }
 
-/// A temporary folder. It is in /dev/shm if /dev/shm exists, because on a disk most of the time would be spent on
-/// syncs.
+/// A temporary folder. It is in /dev/shm if /dev/shm exists. On a disk, a target would spend most of its time on syncs.
 pub(crate) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     folder.expect("a temporary folder")
 }
 
-/// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them. The variable `FUZZ_SEED` is the seed of the random
-/// numbers. The seed is printed, so that the run can be repeated. An input with which the target panics is kept in
-/// `fuzz/target/found`.
+/// Runs a target on its seeds, and on `FUZZ_RUNS` mutations of them. The environment variable `FUZZ_SEED` is the seed
+/// of the random numbers; without it, the seed is random. The seed is printed, so that the run can be repeated. An
+/// input with which the target panics is kept in `fuzz/target/found`.
 pub fn replay(target: &Target) {
     let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
     let runs = number("FUZZ_RUNS").unwrap_or(target.runs);

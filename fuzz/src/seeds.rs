@@ -7,7 +7,8 @@ use b2nd_frame::Frame;
 
 use crate::root;
 
-/// The maximum length of a file that becomes a seed. Longer files test nothing more, and are slow.
+/// The maximum length of a file that becomes a seed. Longer files are slow, and test nothing that short files do not
+/// test.
 const LONGEST: u64 = 8192;
 
 /// All files below a folder, in the order of their names.
@@ -65,7 +66,7 @@ pub fn metalayers() -> Vec<Vec<u8>> {
     layers
 }
 
-/// The chunks of vlmetalayers, and chunks of the data of frames.
+/// The chunks of vlmetalayers, and the first data chunk of each frame.
 pub fn chunks() -> Vec<Vec<u8>> {
     let mut chunks = Vec::new();
     for bytes in frames() {
@@ -112,8 +113,8 @@ pub fn dtypes() -> Vec<Vec<u8>> {
     lines.chain(forms.map(|form| form.as_bytes().to_vec())).collect()
 }
 
-/// Inputs of a target that makes choices. Each input begins with `count` bytes for the choices, which are zeros or
-/// random. If there are `rests`, one of them follows these bytes.
+/// Inputs of a target that makes choices. Each input begins with `count` random bytes for the choices, and ends with
+/// one of the `rests`. Without `rests`, an input has only these bytes, and in the first input they are zeros.
 pub fn choices(count: usize, rests: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut rng = fastrand::Rng::with_seed(16);
     let mut random =

@@ -10,13 +10,14 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The folder of real files of this project.
+/// The folder of the real files in this repository.
 pub fn data() -> PathBuf {
     root().join("frame/tests/data")
 }
 
-/// The folder and the manifest of a larger corpus of real files, if the variable `B2ND_CORPUS` names such a folder. The
-/// files of Caterva 0.1 (2019) are left out, because they are refused.
+/// The folder and the manifest of a larger corpus of real files. The environment variable `B2ND_CORPUS` names the
+/// folder. Its default is `../shared/corpus`, relative to the repository. `None` if the folder has no manifest. The
+/// files of Caterva 0.1 (2019) are left out, because the library refuses them.
 pub fn corpus() -> Option<(PathBuf, Vec<Value>)> {
     let (folder, mut entries) = whole_corpus()?;
     entries.retain(|entry| !is_of_2019(entry));
@@ -48,7 +49,8 @@ pub fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The path of the file with the header of a frame: in a sparse frame, `chunks.b2frame` in its directory.
+/// The path of the file that contains the header of a frame. For a sparse frame, this is `chunks.b2frame` in its
+/// directory.
 pub fn header_file(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("chunks.b2frame") } else { path.to_owned() }
 }
@@ -78,8 +80,8 @@ pub fn copy_tree(from: &Path, to: &Path) {
 /// The length of a trailer without vlmetalayers.
 const TRAILER_LEN: usize = 35;
 
-/// Copies a frame of the test data, and inserts `gap` bytes before the trailer of the copy, so that it takes longer to
-/// copy this frame. The frame must not have vlmetalayers.
+/// Copies a frame of the test data, and inserts `gap` bytes before the trailer of the copy. A large gap makes the frame
+/// slow to copy. The frame must not have vlmetalayers.
 pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     let path = folder.join(name);
     copy_tree(&data().join(name), &path);
@@ -97,9 +99,8 @@ pub fn remove(path: &Path) {
     if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
 }
 
-/// Formats a value into writers with too little room for the text: one writer for each number of bytes that is less
-/// than the length of the text. Asserts that a writer receives only a prefix of the text, and that its error is
-/// returned.
+/// Formats a value into writers that are too small for its text: one writer for each length below the length of the
+/// text. Asserts that each writer receives a prefix of the text, and that its error is returned.
 #[track_caller]
 pub fn shows_as_much_as_fits(shown: &dyn fmt::Display) {
     struct Room(String, usize);

@@ -4,14 +4,14 @@ use std::fs;
 
 use crate::data;
 
-/// The position, in a frame header, of the field with the offset of a metalayer's content.
+/// The position in a frame header at which the offset of a metalayer's content is stored.
 pub fn offset_field(header: &[u8], name: &str) -> usize {
     let entry = [&[0xa0 + u8::try_from(name.len()).unwrap()], name.as_bytes(), &[0xd2]].concat();
     header.windows(entry.len()).position(|bytes| bytes == entry).unwrap() + entry.len()
 }
 
-/// A frame without chunks. It has these metalayers and vlmetalayers. The bytes of a vlmetalayer are the chunk that is
-/// stored in the trailer.
+/// A frame without chunks, with the given metalayers and vlmetalayers. The bytes of a vlmetalayer are the chunk that
+/// the trailer stores.
 pub fn frame_of(metalayers: &[(&str, &[u8])], vlmetalayers: &[(&str, &[u8])]) -> Vec<u8> {
     const SECTION: usize = 87;
     let mut file = fs::read(data().join("int32_3x5.b2nd")).unwrap()[..SECTION].to_vec();
@@ -61,7 +61,7 @@ fn section(start: usize, layers: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-/// The chunks in a file of `frame/tests/data/chunks` or of `chunk/tests/data`.
+/// The chunks in a file of the folder `frame/tests/data/chunks` or `chunk/tests/data`.
 pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
     let folders = [data().join("chunks"), crate::root().join("chunk/tests/data")];
     let mut paths = folders.iter().map(|folder| folder.join(format!("{name}.chunks")));
@@ -69,7 +69,7 @@ pub fn chunks_of(name: &str) -> Vec<Vec<u8>> {
     let mut rest = &bytes[..];
     let mut chunks = Vec::new();
     while !rest.is_empty() {
-        // The length of a chunk is the number at byte 12 of the chunk.
+        // The length of a chunk is stored at byte 12 of the chunk.
         let (chunk, after) = rest.split_at(u32::from_le_bytes(rest[12..16].try_into().unwrap()) as usize);
         chunks.push(chunk.to_vec());
         rest = after;
@@ -86,8 +86,8 @@ pub fn stored_chunk(data: &[u8]) -> Vec<u8> {
     chunk
 }
 
-/// A frame without an array. `chunks` are the bytes of its chunks, one after the other. Each chunk begins at one of the
-/// `starts` in these bytes, and has `nbytes` bytes of data.
+/// A frame without an array. `chunks` are the bytes of its chunks, one after the other. `starts` are the offsets of the
+/// chunks in these bytes. Each chunk has `nbytes` bytes of decompressed data.
 pub fn frame_of_chunks(chunks: &[u8], starts: &[usize], nbytes: usize) -> Vec<u8> {
     with_chunks(frame_of(&[], &[]), chunks, starts, nbytes)
 }
@@ -111,7 +111,7 @@ pub fn with_chunks(mut file: Vec<u8>, chunks: &[u8], starts: &[usize], nbytes: u
     file
 }
 
-/// A compressed chunk of blocks of 8 bytes. In its table, all blocks have the same start. At this start, there are only
+/// A compressed chunk of blocks of 8 bytes. Its table gives all blocks the same start, and the bytes at this start are
 /// zeros.
 pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     let end = 36 + 4 * blocks;
@@ -127,10 +127,10 @@ pub fn chunk_with_a_table(blocks: usize) -> Vec<u8> {
     chunk
 }
 
-/// A Blosc2 chunk of 32 bytes that stands for `nbytes` zeros, in blocks of 97 bytes.
+/// A Blosc2 chunk of 32 bytes that represents `nbytes` zeros, in blocks of at most 97 bytes.
 pub fn chunk_of_zeros(nbytes: usize) -> Vec<u8> {
     let mut chunk = chunk_header(nbytes, 32);
-    // Bits 4 to 6 are the special value: 1 is zeros.
+    // Bits 4 to 6 are the number of the special value. The number 1 means zeros.
     chunk[31] = 0x10;
     chunk
 }

@@ -1,4 +1,4 @@
-//! Shared parts of the tests of several packages: real files, made-up frames, and the conformance vectors.
+//! Shared parts of the tests of several packages: real files, generated frames, and the conformance vectors.
 
 #![allow(missing_docs, clippy::missing_panics_doc, clippy::must_use_candidate, reason = "for the tests here")]
 

@@ -1,5 +1,6 @@
-//! The conformance vectors in `tests/vectors`, where a README describes them. Tests make them again and compare them
-//! with the files. `B2ND_VECTORS=write` writes the files instead.
+//! The conformance vectors: bytes, and what a reader must do with them. The README in `tests/vectors` describes them.
+//! Tests generate the vectors again, and compare them with the files in this folder. With `B2ND_VECTORS=write`, the
+//! tests write the files instead.
 
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
@@ -13,15 +14,16 @@ use crate::{root, unhex};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The reader must accept the bytes, and read these values.
+    /// The reader must accept the bytes, and read the values of the vector.
     Accept,
     /// The reader must return an error.
     Refuse,
-    /// The reader may do either: real files have such bytes, or no document says what is right.
+    /// The reader may accept or refuse the bytes, because real files have such bytes, or because no document says what
+    /// is right.
     Either,
 }
 
-/// A vector: its bytes, and the values or the error that this crate gives for them.
+/// A vector: its bytes, and the values or the error that this project reads from them.
 #[derive(Debug, Serialize)]
 struct Vector<V, E> {
     name: String,
@@ -35,10 +37,10 @@ struct Vector<V, E> {
     error: Option<E>,
 }
 
-/// Reads bytes, and returns the values and the error.
+/// A function that reads bytes. It returns the values, an error, or both.
 pub type Read<V, E> = fn(&[u8]) -> (Option<V>, Option<E>);
 
-/// The vectors of a file, in the order of their addition.
+/// The vectors of a file, in the order in which they were added.
 #[derive(Debug)]
 pub struct List<V, E> {
     vectors: Vec<Vector<V, E>>,
@@ -124,11 +126,11 @@ fn text(file: &str) -> String {
     fs::read_to_string(root().join("tests/vectors").join(file)).unwrap()
 }
 
-/// The results of an implementation for vectors, by the name of the vector. A vector is left out if the result is what
-/// the vector's verdict requires.
+/// The results of another implementation, by the name of the vector. A vector is left out if the implementation does
+/// what the verdict of the vector requires.
 pub type Answers = BTreeMap<String, String>;
 
-/// Compares the answers of an implementation with those in `others.json`, or writes them there.
+/// Compares the answers of an implementation with those in `others.json`, or writes them to this file.
 pub fn hold_answers(file: &str, who: &str, answers: &Answers) {
     let mut all: BTreeMap<String, BTreeMap<String, Answers>> =
         serde_json::from_str(&text("others.json")).unwrap();

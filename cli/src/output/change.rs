@@ -1,4 +1,4 @@
-//! The report of `set` and `rewrite`: the changes, made or previewed, or the failure.
+//! The report of `set` and `rewrite`: the changes (made or only previewed), or the failure.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,10 +17,11 @@ use crate::text;
 /// The fields of a record that a change can affect.
 const FIELDS: [&str; 7] = ["shape", "blocks", "dtype", "layout", "container", "header_len", "frame_len"];
 
-/// Why a vlmetalayer is not valid for other items.
+/// The reason why a vlmetalayer can be wrong after the items have changed.
 pub(crate) const FROM_ITEMS: &str = "python-blosc2 has computed it from the items";
 
-/// The vlmetalayers that are no longer valid if the items change: each name, with a text about this change.
+/// The names of the vlmetalayers that are no longer valid after the items have changed, each with a text for the
+/// report.
 pub(crate) fn outdated_layers(before: &Trailer) -> Vec<(String, String)> {
     let derived = before.vlmetalayers().iter().filter(|layer| layer.is_derived());
     derived.map(|layer| (layer.name().into(), format!("no longer valid: {FROM_ITEMS}"))).collect()
@@ -46,7 +47,7 @@ impl Change {
         Ok(Self { before, after, layers })
     }
 
-    /// A line for each value that differs, and for each vlmetalayer that was changed.
+    /// A line for each field that differs, for the holes that are left out, and for each changed vlmetalayer.
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));
@@ -57,8 +58,8 @@ impl Change {
         Ok(changes.iter().map(line).chain(holes).chain(self.layers.iter().map(layer)).collect())
     }
 
-    /// The number of bytes that belonged to no chunk, and are left out. The chunks are unchanged, so this is the
-    /// difference of `cbytes`, which includes such bytes in the old frame.
+    /// The number of bytes that belong to no chunk of the old frame, and that the new frame leaves out. The chunks are
+    /// unchanged, and the `cbytes` of the old frame includes these bytes. So their number is the decrease of `cbytes`.
     fn holes(&self) -> Option<u64> {
         let [before, after] = [&self.before, &self.after].map(Frame::header);
         let holes = u64::try_from(before.cbytes.checked_sub(after.cbytes)?).ok()?;
@@ -73,7 +74,7 @@ impl Change {
     }
 }
 
-/// The failure to change or write a file. The failure shows the path, so the message does not repeat it.
+/// The failure to change or write a file. A failure is printed with its path, so the message does not repeat the path.
 pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     let mut problem = problem.into();
     if problem.code == code::EXISTS {
@@ -84,12 +85,12 @@ pub(crate) fn failure(path: &Path, problem: impl Into<Problem>) -> Failure {
     Location::new(path).failure(problem)
 }
 
-/// The problem that TO already exists.
+/// The problem that TO, the path of a new file, already exists.
 pub(crate) fn exists() -> Problem {
     Problem::new(code::EXISTS, "already exists; TO must be a new path")
 }
 
-/// Turns a problem into the failure of FROM or of TO, depending on which of the two files has caused it.
+/// Turns a problem into the failure of the file FROM or of the file TO, whichever has caused it.
 pub(crate) fn of_either(from: &Address, to: &Path, problem: impl Into<Problem>) -> Failure {
     let problem = problem.into();
     if problem.code == code::EXISTS {
@@ -112,7 +113,7 @@ pub(crate) struct ChangeReport<'p> {
 }
 
 impl ChangeReport<'_> {
-    /// Prints the changes, made or previewed, or the failure.
+    /// Prints the changes (made or only previewed), or the failure.
     pub(crate) fn show(&self, change: Result<Change, Failure>) -> Outcome {
         let location = Location::new(self.path);
         let shown = change.and_then(|change| {
@@ -131,7 +132,7 @@ impl ChangeReport<'_> {
             if self.dry_run || error.kind() == io::ErrorKind::BrokenPipe {
                 return Err(error);
             }
-            // Only the output has failed: the file is changed nevertheless, and the message says so.
+            // Only the output has failed. The file was changed or written, and the message says so.
             let done = if self.is_new { "written" } else { "changed" };
             return Err(io::Error::other(format!("{error}; but {location} was {done}")));
         }

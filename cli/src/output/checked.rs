@@ -44,11 +44,12 @@ pub(crate) struct Checked {
     pub(crate) failures: u64,
     #[serde(rename = "ignored_findings")]
     pub(crate) ignored: u64,
-    /// An example for the user: the skipped parts of the first frame that was not checked in full, with the reasons.
+    /// An example for the user: the address of the first frame that was not checked in full, the skipped parts of this
+    /// frame, and the reasons.
     #[serde(skip)]
     example: Option<String>,
-    /// The number of frames and stores that have a finding with each code. A file that cannot be read counts under the
-    /// code of its failure.
+    /// For each code, the number of frames and stores that have a finding with this code. A file that cannot be read is
+    /// counted for the code of its failure.
     #[serde(skip)]
     counts: BTreeMap<&'static str, u64>,
 }
@@ -68,8 +69,7 @@ impl Checked {
         other.counts.into_iter().for_each(|(code, count)| *self.counts.entry(code).or_default() += count);
     }
 
-    /// Counts the findings of a frame or store. A code counts once for this frame or store, even if several findings
-    /// have the code.
+    /// Counts the findings of a frame or store. Several findings with the same code are counted once.
     pub(crate) fn add_findings(&mut self, findings: &[Finding]) {
         let codes: BTreeSet<_> = findings.iter().map(|finding| finding.code().name()).collect();
         for code in codes {
@@ -87,8 +87,8 @@ impl Checked {
         *self.counts.entry(failure.error.code).or_default() += 1;
     }
 
-    /// Counts a frame that was not checked in full. `example` has the address of the frame, and the reasons why parts
-    /// of the frame were not checked.
+    /// Counts a frame that was not checked in full. `example` is a text with the address of the frame, and the reasons
+    /// why parts of the frame were not checked.
     pub(crate) fn add_partly(&mut self, example: String) {
         self.partly += 1;
         self.example.get_or_insert(example);
@@ -138,8 +138,8 @@ impl Checked {
         all().filter_map(|code| Some((code, *self.counts.get(code.code)?)))
     }
 
-    /// The codes that were found, in this order: codes of errors, codes that do not belong to a finding, codes of
-    /// warnings. Within each of these groups, the most frequent code is first.
+    /// The codes that were found: first the codes of errors, then the codes of failures, then the codes of warnings. In
+    /// each of these three groups, the most frequent code is first.
     fn counted(&self) -> Vec<CountedCode> {
         let counted = self.explained();
         let mut counted: Vec<_> = counted
@@ -175,7 +175,7 @@ struct CheckedRecord<'c> {
 #[derive(Serialize)]
 struct CountedCode {
     code: &'static str,
-    /// `failure` if the code does not belong to a finding.
+    /// `error` or `warning` for the code of a finding; `failure` for any other code.
     severity: &'static str,
     count: u64,
 }

@@ -23,7 +23,7 @@ use crate::terminal::width;
 use crate::text::Tuple;
 use crate::waiting::{HasProblem, while_changing};
 
-/// A chunk, for a line or a JSON object. Scripts rely on the names of these fields.
+/// A chunk, to be printed as a line or as a JSON object. Scripts rely on the names of these fields.
 #[derive(Serialize)]
 struct ChunkRecord<'c> {
     #[serde(flatten)]
@@ -32,7 +32,7 @@ struct ChunkRecord<'c> {
     coordinate: Option<Vec<u64>>,
     /// The file that contains the chunk; `None` if the chunk has no bytes, or is in the compressed data of a store.
     file: Option<String>,
-    /// The bytes of `file` in hexadecimal, if it is not UTF-8.
+    /// The bytes of the path `file` in hexadecimal, if the path is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     file_bytes: Option<String>,
     /// The name of the chunk's own file, in a sparse frame.
@@ -46,7 +46,7 @@ struct ChunkRecord<'c> {
     typesize: Option<u8>,
     /// `None` if the chunk has no valid header, or if its blocks differ in size.
     blocksize: Option<usize>,
-    /// `None` if the chunk is not compressed. Then the filters are `None` too.
+    /// `None` if the chunk is not compressed or has no valid header. Then the filters are `None` too.
     codec: Option<String>,
     #[serde(flatten)]
     filters: FilterNames,
@@ -120,7 +120,7 @@ pub(crate) struct WantedChunks {
     pub(crate) damaged: bool,
 }
 
-/// The output for some chunks in pieces, and the counts of these chunks.
+/// The pieces of output about some chunks, and the counts of these chunks.
 type Listed = (Vec<Piece>, ChunkTotals);
 
 /// Collects the list of chunks. When the lines exceed `LINES_LEN`, they are passed to `pass`, which prints them.
@@ -137,7 +137,8 @@ pub(crate) struct ChunkList<'p> {
 /// The problem that ended a list.
 struct Unlisted {
     problem: Problem,
-    /// Whether nothing of the list has been passed on.
+    /// Whether the list can be started again: a writer was changing the file, and no piece of the list was passed on
+    /// yet.
     is_repeatable: bool,
 }
 
@@ -183,7 +184,8 @@ impl<'p> ChunkList<'p> {
         has_heading: bool,
     ) {
         self.totals.frames += 1;
-        // The library opens the chunk files by the path of their folder, and a URL is not a path.
+        // The library opens the chunk files by the path of their folder. A URL is not a path, so a sparse frame at a
+        // URL is refused.
         if frame.header().is_sparse() && matches!(location.inside, Inside::Url(_)) {
             let message = "the chunk files of a sparse frame are read only from a folder; copy it to one";
             return self.fail(location.failure(Problem::new(code::INVALID_INPUT, message)));
@@ -296,7 +298,7 @@ struct ListedFrame<'f> {
     geometry: Option<Geometry>,
     /// The offset of the frame in its file; `None` if the frame is in the compressed data of a store.
     start: Option<u64>,
-    /// For a sparse frame, the folder with a file for each chunk.
+    /// For a sparse frame, the folder that contains the chunk files.
     folder: Option<PathBuf>,
 }
 

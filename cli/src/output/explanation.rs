@@ -1,4 +1,4 @@
-//! The meaning, the cause and the advice of a code.
+//! The explanation of a code: its meaning, its cause and the advice.
 
 use std::fmt::{self, Display};
 
@@ -161,7 +161,7 @@ impl From<FindingCode> for Explanation {
 }
 
 impl Explanation {
-    /// The text about a code. If a command mends the file, the last line of the text names it.
+    /// The text about a code. Its last line names the command that mends the file, if there is such a command.
     pub(crate) fn page(&self) -> String {
         let mended = self.remedy.map(|command| format!("    Mended by: b2nd {command}\n"));
         format!("{self}{}", mended.unwrap_or_default())

@@ -30,9 +30,9 @@ impl Mend {
     }
 }
 
-/// The remedy for the findings of a frame. `None` if none is known. A rewrite is returned only if its preview succeeds,
-/// and not if the new file would replace another file. The preview of a salvage decompresses chunks only if the check
-/// did so too.
+/// The remedy for the findings of a frame. `None` if no remedy is known. A rewrite is suggested only if its preview
+/// succeeds. The preview fails if the new file would replace a file other than the damaged one. The preview of a
+/// salvage decompresses chunks only if the check did so too.
 pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let has = |remedy| findings.iter().any(|finding| finding.code().remedy() == Some(remedy));
@@ -53,13 +53,15 @@ pub(crate) fn mend(location: Location<'_>, findings: &[Finding], depth: CheckDep
     if has(Remedy::Rewrite) { rewrite(path, has_wrong_dtype).map(Mend::Command) } else { None }
 }
 
-/// Whether a file without its first bytes is not recognized as a frame. The rest of the file may be undamaged.
+/// Whether the file is not recognized as a frame, for example because its first bytes are lost. The rest of the file
+/// may be undamaged.
 fn has_lost_start(findings: &[Finding]) -> bool {
     findings.iter().any(|finding| finding.code() == FindingCode::NotAFrame)
 }
 
-/// The command that salvages the frame. The new file is in the folder of the damaged file, or in the current folder for
-/// a frame inside another file. A shell comment at the end of the line lists the losses.
+/// The command that salvages the frame, or advice. The new file is in the folder of the damaged file, or in the current
+/// folder for a frame inside another file. A shell comment at the end of the command counts the lost chunks or
+/// metalayers.
 fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> Option<Mend> {
     let path = location.path;
     let to = match location.inside {
@@ -98,8 +100,8 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
                     "{command} --assume-order  # without a chunk index, chunks can get wrong positions"
                 )),
                 // The option has a placeholder, such as `--shape SHAPE`, because only the user knows the right value.
-                // Until the placeholder is replaced, the command fails. `wrong_entry` can only open a path, so a frame
-                // inside another file has no command.
+                // Until the placeholder is replaced, the command fails. `wrong_entry` can only open a path, so no
+                // command is suggested for a frame inside another file.
                 ErrorKind::ArrayUnknown if location.inside != Inside::Whole => None,
                 ErrorKind::ArrayUnknown => {
                     wrong_entry(path, findings).map(|option| format!("{command} {option}"))
@@ -126,7 +128,7 @@ fn salvage(location: Location<'_>, findings: &[Finding], depth: CheckDepth) -> O
 /// The advice for a damaged super-chunk, as the end of a message. `None` for any other frame.
 pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     let frame = from.open().ok().filter(|frame| frame.kind() == ObjectKind::SChunk)?;
-    // A slice needs the chunk index and the trailer.
+    // `b2nd convert --slice` needs the chunk index and the trailer.
     let trailer = frame.trailer().ok().filter(|_| frame.chunks().is_ok());
     let has_items = trailer.is_some_and(|trailer| Array::with_trailer(frame, &trailer).is_ok());
     Some(if has_items {
@@ -136,7 +138,7 @@ pub(crate) fn instead_of_salvage(from: &Address) -> Option<&'static str> {
     })
 }
 
-/// The next step after damage, as the end of a message.
+/// The advice for a damaged frame, as the end of a message.
 const NEXT_STEP: &str = "; `b2nd check --data` shows the damage and what `b2nd salvage` can save";
 
 /// Whether a damaged frame caused a failure.
@@ -153,20 +155,21 @@ pub(crate) fn with_salvage(mut failure: Failure) -> Failure {
     failure
 }
 
-/// Names the next command once, after all failures, because a hint for each of them would repeat the same text.
+/// Names the next command once, after all failures, because a hint for each failure would repeat the same text.
 pub(crate) fn remark_next_step() {
     remark(&NEXT_STEP.trim_start_matches("; "));
 }
 
-/// The report of a preview of the salvage, or the error of the salvage. A preview decompresses all chunks, so it is
-/// made only if the check has also read the data of the chunks. Otherwise, only the array and the places of its chunks
-/// are searched for, and the result is `Ok(None)` if they can be found.
+/// Previews the salvage, and returns its report or its error. A preview decompresses all chunks, so it is made only if
+/// the check has also read the data of the chunks. Otherwise, this function only searches for the array and its chunks,
+/// and returns `Ok(None)` if it finds them.
 fn preview<R: ReadAt>(salvage: Salvage<'_, R>, depth: CheckDepth) -> Result<Option<SalvageReport>, Error> {
     if depth < CheckDepth::ChunkData { salvage.locate().map(|()| None) } else { salvage.preview().map(Some) }
 }
 
-/// The options of `b2nd salvage` that replace the wrong entry of the metalayer, or all its entries if it cannot be read.
-/// `None` if no entry is known to be wrong, or if the file is cut off, because few chunks can be left then.
+/// The options of `b2nd salvage` that replace the wrong entry of the array's metalayer, or all entries if the metalayer
+/// cannot be read. `None` if no entry is known to be wrong. Also `None` if the metalayer cannot be read and the file is
+/// cut off, because few chunks can be left in such a file.
 fn wrong_entry(path: &Path, findings: &[Finding]) -> Option<&'static str> {
     const ALL: &str = "--shape SHAPE --chunks CHUNKS --blocks BLOCKS --dtype DTYPE";
     let has = |code| findings.iter().any(|finding| finding.code() == code);
@@ -197,8 +200,8 @@ fn wrong_entry(path: &Path, findings: &[Finding]) -> Option<&'static str> {
 }
 
 /// The command that changes the shape. The command has a placeholder for the new shape, which only the user knows.
-/// Until the placeholder is filled in, the command fails. A shell comment at the end of the line has the number of
-/// chunks that the shape must have.
+/// Until the placeholder is filled in, the command fails. A shell comment at the end of the line shows the number of
+/// chunks that the new shape must have.
 fn edit(path: &Path) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let header = frame.header();
@@ -210,8 +213,8 @@ fn edit(path: &Path) -> Option<String> {
 }
 
 /// The command that rewrites the frame. The path of the new file is the old path with the extension `b2nd`. If the old
-/// path has this extension already, the new file replaces the old one. If it would replace another file, there is no
-/// command: the frame was probably mended before.
+/// path has this extension already, the new file replaces the old one. If the new file would replace another file, no
+/// command is suggested: the other file is probably the mended frame.
 fn rewrite(path: &Path, has_wrong_dtype: bool) -> Option<String> {
     let frame = Frame::open(path).ok()?;
     let needs_dtype = has_wrong_dtype || frame.array().ok()?.is_some_and(|array| array.dtype().is_none());

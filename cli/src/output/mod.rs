@@ -1,4 +1,4 @@
-//! The output of the command: lines, pages, and objects of JSON.
+//! The output of the command: lines, pages and JSON objects.
 
 pub(crate) mod explanation;
 pub(crate) mod json;

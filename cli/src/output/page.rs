@@ -19,7 +19,7 @@ pub(crate) struct Page<'s> {
     pub(crate) view: View<'s>,
     pub(crate) stats: Option<&'s Stats>,
     pub(crate) with_path: bool,
-    /// Whether long values are shown whole.
+    /// Whether long values are shown in full.
     pub(crate) whole: bool,
 }
 
@@ -52,7 +52,7 @@ impl Display for Page<'_> {
         }
         writeln!(f, "cbytes  : {}", Size(header.cbytes))?;
         match self.view.compressed() {
-            // python-blosc2 too prints 0 if nothing is stored.
+            // python-blosc2 also prints 0 if nothing is stored.
             Some(sizes) => writeln!(f, "cratio  : {:.2}x", ratio(sizes).unwrap_or(0.0))?,
             None => writeln!(f, "cratio  : unknown")?,
         }
@@ -196,8 +196,8 @@ fn write_chunks(f: &mut fmt::Formatter<'_>, view: View<'_>) -> fmt::Result {
         writeln!(f, "in chunk: {}, {count}", Tuple(&blocks))?;
         writeln!(f, "padding : {:.1} % of {}", 100.0 * geometry.padding(), Size(header.nbytes))?;
     }
-    // The typesize of an array has a line only if it differs from the item size. If the array has no valid dtype,
-    // `itemsize` returns the typesize, so there is no line.
+    // The typesize of an array is shown only if it differs from the item size. If the array has no valid dtype,
+    // `itemsize` returns the typesize, so the typesize is not shown.
     if view.itemsize(view.dtype().as_ref()) != Some(header.typesize.into()) {
         writeln!(f, "typesize: {}", header.typesize)?;
     }
@@ -254,7 +254,8 @@ fn write_layers(f: &mut fmt::Formatter<'_>, view: View<'_>, whole: bool) -> fmt:
     Ok(())
 }
 
-/// The name and the value of a metalayer, cut at the end of the line. A value that is cut is followed by its length.
+/// The name and the value of a metalayer, shortened to the width of the terminal. A shortened value is followed by its
+/// length.
 fn shown(name: &str, value: &RawValue) -> String {
     // A label has 8 characters, a colon and a space.
     let room = width(&io::stdout()).unwrap_or(80).saturating_sub(10);
@@ -266,8 +267,7 @@ fn shown(name: &str, value: &RawValue) -> String {
     shortened(&line, room.saturating_sub(length.len())) + &length
 }
 
-/// The page with its labels in dim text. A line has a label if its ninth byte is a colon: the first nine bytes are the
-/// label.
+/// The page with its labels in dim text. If the ninth byte of a line is a colon, the first nine bytes are the label.
 pub(crate) fn painted(page: &str) -> String {
     let line = |line: &str| match line.split_at_checked(9) {
         Some((label, rest)) if label.ends_with(':') => format!("{DIM}{label}{DIM:#}{rest}"),

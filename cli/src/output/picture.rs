@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use anstyle::{Color, RgbColor, Style};
 use png::{BitDepth, ColorType, Encoder, EncodingError, StreamWriter};
 
-/// The colors of the 256 parts of a range, the smallest numbers first: viridis, whose lightness grows evenly.
+/// The color of each of the 256 parts of a range, from the smallest numbers to the largest. The colors are the color
+/// map viridis, whose lightness grows evenly.
 static COLORS: LazyLock<[[u8; 3]; 256]> = LazyLock::new(|| {
     let mut hex = include_str!("viridis.txt").split_ascii_whitespace();
     [(); 256].map(|()| {
@@ -16,30 +17,32 @@ static COLORS: LazyLock<[[u8; 3]; 256]> = LazyLock::new(|| {
     })
 });
 
-/// The characters of a terminal without colors, from the smallest numbers to the largest. NaN is a space.
+/// The characters that replace the colors in output without colors, from the smallest numbers to the largest. NaN is a
+/// space.
 const SHADES: &[u8] = b".:-=+*#%@";
 
 fn color(part: u8) -> [u8; 3] {
     COLORS.get(usize::from(part)).copied().unwrap_or_default()
 }
 
-/// Pixels for the cells of a terminal, each with its part of the range. `None` is a pixel without a color.
+/// The pixels of a picture in a terminal. Each pixel shows one of the 256 parts of the range (see `COLORS`), or is
+/// `None` if it has no color.
 pub(crate) struct Pixels {
     pub(crate) width: usize,
     pub(crate) parts: Vec<Option<u8>>,
 }
 
 impl Pixels {
-    /// A line through numbers from left to right, `height` pixels high.
+    /// The picture of a line through the numbers, from left to right. The picture is `height` pixels high.
     pub(crate) fn line(numbers: &[Option<u8>], height: usize) -> Self {
         let width = numbers.len();
         let mut parts = vec![None; width * height];
         let mut before = None;
         for (column, &number) in numbers.iter().enumerate() {
-            // The largest number is in the first row.
+            // The first row is the top row, so the largest number is in the first row.
             let row = number.map(|part| usize::from(u8::MAX - part) * height / 256);
             if let Some(row) = row {
-                // Pixels above or below join the line to the number before.
+                // Pixels above or below this number connect it to the number before it.
                 let other = before.unwrap_or(row);
                 let joined = if other < row { other + 1..row + 1 } else { row..other.max(row + 1) };
                 for row in joined {
@@ -53,7 +56,7 @@ impl Pixels {
         Self { width, parts }
     }
 
-    /// Writes the pixels. With colors, a line of cells has two rows of pixels; without, it has one.
+    /// Writes the pixels. With colors, each line of text shows two rows of pixels. Without colors, it shows one row.
     pub(crate) fn write(&self, out: &mut impl Write, is_colored: bool) -> io::Result<()> {
         let width = self.width.max(1);
         if !is_colored {
@@ -97,7 +100,7 @@ fn shade(part: u8) -> u8 {
     SHADES.get(usize::from(part) * SHADES.len() / 256).copied().unwrap_or_default()
 }
 
-/// All colors from left to right, as a key between the ends of a range.
+/// The color key: all colors from left to right, from the smallest numbers to the largest.
 pub(crate) fn color_key(is_colored: bool) -> String {
     if !is_colored {
         return String::from_utf8_lossy(SHADES).into();
@@ -109,7 +112,7 @@ pub(crate) fn color_key(is_colored: bool) -> String {
     cells.collect()
 }
 
-/// The pixels of a PNG, which are written one after the other.
+/// Writes the pixels of a PNG, piece by piece.
 pub(crate) struct PngPixels<'w, W: Write> {
     stream: StreamWriter<'w, W>,
     has_gaps: bool,
@@ -131,8 +134,9 @@ impl<W: Write> PngPixels<'_, W> {
     }
 }
 
-/// Writes a PNG whose pixels `write` writes. `failed` turns an error of `out` into the error of `write`. If the PNG
-/// `has_gaps`, pixels without a color are transparent; otherwise its colors are a palette.
+/// Writes a PNG. The function `write` writes its pixels. `failed` converts an error of `out` to the error type of
+/// `write`. With `has_gaps`, pixels without a color are transparent. Otherwise, every pixel must have a color, and the
+/// colors are stored as a palette.
 pub(crate) fn write_png<W: Write, E>(
     out: W,
     [columns, rows]: [u32; 2],
@@ -150,14 +154,16 @@ pub(crate) fn write_png<W: Write, E>(
     }
     let failed = |error| {
         failed(match error {
-            // An `EncodingError` turned into an `io::Error` has only its text.
+            // The conversion of an `EncodingError` to an `io::Error` keeps only the text, so the original `io::Error`
+            // is taken out of it.
             EncodingError::IoError(error) => error,
             error => error.into(),
         })
     };
     let mut writer = encoder.write_header().map_err(failed)?;
     {
-        // The stream borrows the writer. If the stream owned the writer, an error of the last bytes would be lost.
+        // The stream borrows the writer, so that `writer.finish` can return an error of writing the last bytes. If the
+        // stream owned the writer, this error would be lost.
         let mut pixels = PngPixels { stream: writer.stream_writer().map_err(failed)?, has_gaps };
         write(&mut pixels)?;
         pixels.stream.finish().map_err(failed)?;
@@ -169,7 +175,7 @@ pub(crate) fn write_png<W: Write, E>(
 mod tests {
     use super::*;
 
-    /// The first and last color, and one of the middle, as Matplotlib has them.
+    /// The first color, the last color and a color of the middle are those of Matplotlib.
     #[test]
     fn colors_are_those_of_viridis() {
         assert_eq!([0, 128, 255].map(color), [[68, 1, 84], [33, 145, 140], [253, 231, 37]]);

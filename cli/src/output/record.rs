@@ -21,7 +21,7 @@ use crate::text::{ABSENT, Tuple, byte_count, clean, hex, list, ratio};
 /// A frame as a JSON object. If the frame has no array, the fields about an array are null.
 pub(crate) struct Record<'f> {
     pub(crate) view: View<'f>,
-    /// The statistics of the items: only with --stats, and only if the items have some (see `Stats::at`).
+    /// The statistics of the items. `None` without --stats, or if the items have no statistics (see `Stats::at`).
     pub(crate) stats: Option<&'f Stats>,
     /// The command that mends the findings.
     pub(crate) mend: Option<String>,
@@ -36,7 +36,7 @@ fn write_some<M: SerializeMap>(
     value.map_or(Ok(()), |value| map.serialize_entry(name, &value))
 }
 
-/// Writes the entries of a metalayer or of a packed tensor. An entry is null if there is neither.
+/// Writes the entries of a metalayer or of a packed tensor. An entry without a value is null.
 fn write_meta<M: SerializeMap>(
     map: &mut M,
     meta: Option<&Meta>,
@@ -176,14 +176,14 @@ fn value_text(value: &Value) -> String {
     }
 }
 
-/// The limits for the values of metalayers that are shown. They are needed because a few compressed bytes can expand to
-/// any size.
+/// The limits for the lengths of shown values of metalayers. The limits are needed because a few compressed bytes can
+/// expand to any size.
 pub(crate) struct Room {
-    /// The maximum number of bytes of a value, decompressed or as text.
+    /// The maximum length of a value in bytes. It applies to the decompressed value and to its text.
     longest: usize,
     /// The number of bytes that are left for all further values.
     left: usize,
-    /// A hint to the option that shows longer values.
+    /// The end of an error message. It names the option that shows longer values.
     hint: &'static str,
 }
 
@@ -210,8 +210,8 @@ impl Room {
         Err(format!("{} are too many to show{}", byte_count(nbytes as u64), self.hint))
     }
 
-    /// Subtracts the length of a value or of its text, whichever is longer, from the room. Fails if the text does not
-    /// fit. The room shrinks even then, because the bytes were decompressed in any case.
+    /// Subtracts the length of a value or of its text, whichever is longer, from the number of bytes that are left.
+    /// Fails if the text is too long. Even then, the length is subtracted, because the bytes were decompressed.
     pub(crate) fn take(&mut self, nbytes: usize, text: &str) -> Result<(), String> {
         let shown = self.has(text.len());
         self.left = self.left.saturating_sub(nbytes.max(text.len()));
@@ -225,7 +225,7 @@ impl Room {
         value.map_err(|error| format!("metalayer {name}: {error}"))
     }
 
-    /// The value of a vlmetalayer, which is decompressed only if it can be shown.
+    /// The value of a vlmetalayer, or the reason why it is not shown. A value that is too long is not decompressed.
     fn vlvalue(&mut self, layer: &Vlmetalayer) -> Result<Box<RawValue>, String> {
         let name = layer.name();
         self.has(layer.nbytes().unwrap_or_default()).map_err(|error| format!("metalayer {name}: {error}"))?;
@@ -267,7 +267,7 @@ pub(crate) fn metalayers<'f>(view: View<'f>) -> Vec<LayerRecord<'f>> {
     view.metalayers.iter().map(record).collect()
 }
 
-/// The metalayers of the trailer, if the view requests them.
+/// The metalayers of the trailer with their values. `None` if the view requests no values.
 pub(crate) fn vlmetalayers<'f>(view: View<'f>) -> Option<Vec<LayerRecord<'f>>> {
     let mut room = Room::new(view.values)?;
     let layers = view.trailer.map(Trailer::vlmetalayers).unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::text::{self, count, ratio, short, short_size, shortened};
 /// each length has one digit: 8 digits and 7 commas.
 const MAX_CELL_WIDTH: usize = 15;
 
-/// The condition under which a column is filled: always, with --long, or with --stats.
+/// The condition under which a column is shown: always, with --long, or with --stats.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Always,
@@ -79,12 +79,12 @@ fn cells_of_frame(view: View<'_>, stats: Option<&Stats>, format: RowFormat) -> C
     ]
 }
 
-/// Which columns of a row are filled, and how sizes are printed.
+/// The columns that are shown, and the form of the sizes.
 #[derive(Clone, Copy)]
 pub(crate) struct RowFormat {
-    /// Whether the columns of --long are filled.
+    /// Whether the columns of --long are shown.
     pub(crate) is_long: bool,
-    /// Whether the columns of --stats are filled.
+    /// Whether the columns of --stats are shown.
     pub(crate) has_stats: bool,
     /// Whether sizes are exact numbers of bytes.
     pub(crate) is_exact: bool,

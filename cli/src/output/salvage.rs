@@ -15,7 +15,8 @@ use crate::text::{ABSENT, Tuple, clean, count, dtype};
 /// has an entry for each range of chunks. The same applies to the list of unverified chunks.
 const MAX_LISTED: u64 = 4096;
 
-/// The maximum number of lines per frame about lost or unverified chunks, in the text output.
+/// The text output of a frame has at most this number of lines about lost chunks, and at most this number about
+/// unverified chunks.
 const MAX_LINES: usize = 20;
 
 /// The result of a salvage, as `--json` prints it.
@@ -104,7 +105,7 @@ impl<'s> Salvaged<'s> {
     }
 }
 
-/// A line for the frame, and below it a line for each part that was not simply copied.
+/// Writes a line about the frame, and then a line about each part that was not simply copied.
 impl Display for Salvaged<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (from, to) = (self.from, Location::new(Path::new(&self.to)));

@@ -34,8 +34,8 @@ impl Order {
     pub(crate) fn key_of_frame(self, view: View<'_>) -> SortKey {
         let value = match self.by {
             SortBy::Path => Some(Vec::new()),
-            // The sizes and ratios are negated, because the smallest key comes first, and the largest size must come
-            // first.
+            // The smallest key comes first, but the largest size or ratio must come first. So the sizes and ratios are
+            // negated.
             SortBy::Nbytes => view.nbytes().map(|nbytes| vec![-i128::from(nbytes)]),
             SortBy::Cbytes => view.cbytes().map(|cbytes| vec![-i128::from(cbytes)]),
             SortBy::Ratio => {
@@ -64,7 +64,7 @@ impl Order {
 #[derive(PartialEq, Eq)]
 pub(crate) struct SortKey {
     is_reverse: bool,
-    /// The smallest value comes first. `None` is an unknown value, which comes last, also with --reverse.
+    /// The smallest value comes first. `None` is an unknown value. It comes last, even with --reverse.
     value: Option<Vec<i128>>,
     address: Address,
 }

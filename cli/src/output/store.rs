@@ -43,7 +43,7 @@ pub(crate) struct AttributeRecord {
     pub(crate) error: Option<String>,
 }
 
-/// The file of a group in a store whose vlmetalayers are the attributes of the group.
+/// The name of the file that stores the attributes of a group as vlmetalayers.
 const ATTRIBUTES_FILE: &str = "__vlmeta__.b2f";
 
 /// The metadata of a table.
@@ -93,7 +93,8 @@ impl ColumnRecord {
     }
 }
 
-/// The maximum length of a schema that is read: a few compressed bytes can claim any length.
+/// The maximum length of a schema in bytes. A longer schema is not read, because a few compressed bytes can expand to
+/// any length.
 const LONGEST_SCHEMA: usize = 1 << 24;
 
 impl From<Schema> for TableRecord {
@@ -176,7 +177,7 @@ impl StoreRecord {
     }
 
     /// Adds information from the files of the store: the attributes of its groups, and a warning that names the frames
-    /// in the store that have no data of their own.
+    /// whose data a reader must evaluate or fetch.
     pub(crate) fn add_from_files(&mut self, target: &Target, values: ShownValues) {
         let mut names = Vec::new();
         visit_files(target, Visit { values, ..Visit::default() }, &mut |view| {
@@ -212,8 +213,8 @@ fn elsewhere(key: &String) -> Finding {
     active(format!("member {key} refers to a store elsewhere, from which a reader must fetch its data"))
 }
 
-/// A note about a column that has items of deleted rows; `None` for any other frame, and if no row was deleted.
-/// `length` is the number of items of the frame.
+/// A note for the user about a column that has items of deleted or unused rows. `None` for any other frame. `length` is
+/// the number of items of the frame.
 pub(crate) fn deleted_rows(target: &Target, length: u64) -> Option<String> {
     let (of, name) = match &target.inside {
         Inside::Member(name) | Inside::Url(Some(name)) => (target.container()?, name.clone()),

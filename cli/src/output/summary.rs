@@ -53,8 +53,8 @@ impl Display for Key {
     }
 }
 
-/// A count of frames, arrays or failures, with the sums of the sizes of the arrays in bytes. In the counts of kinds of
-/// frames and of codes of failures, the sums are 0. The sums cannot overflow an `i128`, whatever the headers contain.
+/// A count of frames, arrays or failures, with the sums of the sizes of the arrays in bytes. For a kind of frames or a
+/// code of failures, the sums are 0. The sums cannot overflow an `i128`, whatever the headers contain.
 #[derive(Clone, Copy, Default, Serialize)]
 struct Sizes {
     #[serde(skip)]
@@ -63,7 +63,7 @@ struct Sizes {
     /// The sum of the decompressed sizes of all chunks. Unlike `nbytes`, it includes the padding.
     stored_nbytes: i128,
     cbytes: i128,
-    /// The number of arrays with uncertain sizes, which are in no sum.
+    /// The number of arrays with uncertain sizes. The sums do not include these arrays.
     #[serde(rename = "without_sizes")]
     unknown: u64,
 }

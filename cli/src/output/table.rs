@@ -19,7 +19,7 @@ struct ColumnWidth {
     widest: usize,
 }
 
-/// The columns of a table. A row with fewer cells ends early.
+/// The columns of a table. A row can have fewer cells than there are columns.
 pub(crate) struct Columns {
     columns: Vec<ColumnWidth>,
     /// The width of the terminal; `None` if the table is not printed at a terminal.
@@ -38,12 +38,12 @@ impl Columns {
 
     /// Sets the width of the terminal. A row that does not fit is broken between columns. Each cell is padded to the
     /// width of its column, so rows break at the same columns. Only a row with a cell that is wider than its column may
-    /// break elsewhere: such a cell stays whole, so that it can be copied.
+    /// break elsewhere. Such a cell is not shortened, so that users can copy its text.
     pub(crate) fn within(self, room: Option<usize>) -> Self {
         Self { room, ..self }
     }
 
-    /// Widens the columns for a row.
+    /// Widens the columns so that the cells of a row fit.
     pub(crate) fn fit(&mut self, cells: &[impl AsRef<str>]) {
         for (column, cell) in self.columns.iter_mut().zip(cells) {
             let width = cell.as_ref().width();
@@ -96,7 +96,7 @@ impl Columns {
                 break;
             }
             left -= usize::from(!cell.is_empty());
-            // A column in which all cells are empty takes no room.
+            // A column in which all cells are empty is skipped.
             if column.width == 0 && cell.is_empty() {
                 continue;
             }

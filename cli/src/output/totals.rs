@@ -13,7 +13,7 @@ pub(crate) struct Totals {
     pub(crate) tables: u64,
     pub(crate) others: u64,
     pub(crate) failures: u64,
-    /// How many of the failures are damage.
+    /// The number of failures that a damaged frame caused.
     pub(crate) damaged: u64,
     pub(crate) files: u64,
     /// The number of arrays that do not meet the conditions of a filter.

@@ -13,8 +13,8 @@ static TARGET: LazyLock<&Target> = LazyLock::new(|| {
 
 fuzz_target!(|data: &[u8]| (TARGET.run)(data));
 
-// libFuzzer makes half of the mutations, with values that the code compares with the input. `mutate` makes the other
-// half, which fit the format.
+// libFuzzer makes half of the mutations. It inserts values with which the code compared the input. `mutate` makes the
+// other half. These mutations fit the format.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     if seed & 1 == 0 {
         return fuzzer_mutate(data, size, max_size);

@@ -1,5 +1,6 @@
-//! Changes contiguous and sparse frames on disk in every way. An accepted change adds no error to a frame. A refused
-//! change leaves all files as they were. After each commit of an `ArrayUpdate`, the array has the content of a model.
+//! Changes contiguous and sparse frames on disk: edits headers, rewrites frames, and updates arrays. An accepted change
+//! adds no error to a frame. A refused change leaves all files as they were. After each commit of an `ArrayUpdate`, the
+//! array has the same content as a `Model` with the same changes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,7 +30,7 @@ static CHUNKS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
 
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = seeds::choices(COUNT, &seeds::frames());
-    // For each frame, there is also a history of commits.
+    // For each frame, there is a second seed, whose choices lead to `update`, which makes several commits.
     seeds.extend(seeds::choices(COUNT, &seeds::frames()).into_iter().map(|mut seed| {
         seed.splice(..2, [0, 4]);
         seed
@@ -80,8 +81,8 @@ pub fn run(data: &[u8]) {
     };
     fs::write(&file, bytes).expect("room");
     let Ok(frame) = Frame::open(&path) else {
-        // If a frame cannot be opened, `check` tries again for 10 ms. That is slow, so this target calls it for only
-        // one in eight such inputs.
+        // If a frame cannot be opened, `check` tries again for 10 ms. This is slow, so this target calls `check` for
+        // only one in eight of these inputs.
         if choices.below(8) == 0 {
             let report = check(&path).expect("a file that can be read");
             assert!(report.frame.is_none() && report.findings.len() == 1);
@@ -179,7 +180,7 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     assert!(now.is_subset(&was), "{now:?} after a rewrite, before {was:?}");
     assert_eq!(errors(&new, CheckDepth::Frame), Some(BTreeSet::new()), "what is rewritten has no errors");
 
-    // Other metalayers and the vlmetalayers are unchanged.
+    // All metalayers except the array's are unchanged.
     assert_eq!(metalayers(frame), metalayers(&made));
     if was.contains(FindingCode::Truncated.name()) {
         return;
@@ -204,10 +205,10 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
     }
 }
 
-/// The maximum number of bytes of the items of a model, and of each chunk.
+/// The maximum size in bytes of all items of a model. A chunk has the same maximum size.
 const MOST: i64 = 1 << 15;
 
-/// The most items of an append, and of an array after a resize.
+/// The maximum number of items in an append, and in an array after a resize.
 const MOST_NEW: u64 = 1 << 14;
 
 /// The content that an array should have.
@@ -218,9 +219,9 @@ struct Model {
     items: Option<Vec<u8>>,
     /// The name of each vlmetalayer, with the bytes of its chunk, or with the value that was set.
     vlmetalayers: Vec<(String, Result<Vec<u8>, u32>)>,
-    /// All metalayers but the array's.
+    /// All metalayers except the array's.
     metalayers: Vec<(String, Vec<u8>)>,
-    /// The errors at the beginning.
+    /// The codes of the errors that the frame had before the changes.
     errors: BTreeSet<&'static str>,
 }
 
@@ -237,9 +238,10 @@ fn whole(shape: &[i64]) -> Vec<Range<u64>> {
     shape.iter().map(|&items| 0..items.unsigned_abs()).collect()
 }
 
-/// The positions in C order of all items of a region, or `None` for those outside the shape.
+/// The position of each item of a region, in C order. `None` for an item outside the shape.
 fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
-    // An empty region ends here, because its other dimensions can have any length.
+    // For an empty region, the function returns here. Such a region can have any length in its other dimensions, so the
+    // code below could make too many positions.
     if region.iter().any(Range::is_empty) {
         return Vec::new();
     }
@@ -254,7 +256,7 @@ fn positions(shape: &[i64], region: &[Range<u64>]) -> Vec<Option<usize>> {
 }
 
 impl Model {
-    /// The model of the array at a path, which `ArrayUpdate` opens.
+    /// The model of the array at a path. `ArrayUpdate` must be able to open this array.
     fn of(path: &Path) -> Self {
         let errors = errors(path, CheckDepth::ChunkData).expect("an opened frame");
         let frame = Frame::open(path).expect("an opened frame");
@@ -280,7 +282,7 @@ impl Model {
         }
     }
 
-    /// The items of another shape. Those outside the shape of the model are zeros.
+    /// The items of a new shape. Items outside the shape of the model are zeros.
     fn resized(&self, shape: &[i64]) -> Option<Vec<u8>> {
         let size = self.typesize;
         let items = self.items.as_ref()?;
@@ -322,7 +324,7 @@ impl Model {
             assert!(others.iter().any(|layer| has(layer, expected)), "another vlmetalayer: {expected:?}");
         }
         let mut now = errors(path, CheckDepth::ChunkData).expect("an opened frame");
-        // The errors of a damaged chunk also depend on the bytes around it in the file.
+        // The errors of a damaged chunk also depend on the bytes around it in the file, so they are not compared.
         now.retain(|code| !code.starts_with("chunk-"));
         assert!(now.is_subset(&self.errors), "{now:?} after a commit, before {:?}", self.errors);
     }
@@ -378,7 +380,7 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
     };
     let bytes = |region: &[Range<u64>]| {
         let count = usize::try_from(count(region)).expect("few items") * size;
-        // Equal bytes become a special chunk.
+        // In half of the cases, all bytes are equal, because a chunk of equal bytes becomes a special chunk.
         (0..count)
             .map(|at| if value & 1 == 0 { value } else { (at % 251).to_le_bytes()[0] ^ value })
             .collect::<Vec<u8>>()
@@ -400,7 +402,7 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
             let axis = choices.below(shape.len());
             let mut region = whole(&shape);
             region[axis] = region[axis].end..region[axis].end + choices.below(4) as u64;
-            // If the array has no items, its other dimensions can have any length.
+            // An array without items can have any length in another dimension, so an append can have too many items.
             if !(1..=MOST_NEW).contains(&count(&region)) {
                 return Ok(());
             }
@@ -433,11 +435,12 @@ fn change(choices: &mut Choices<'_>, update: &mut ArrayUpdate, model: &mut Model
             let names = model.vlmetalayers.iter().map(|(name, _)| name.clone());
             let names: Vec<String> = names.chain(["none".into()]).collect();
             let name = &names[choices.below(names.len())];
-            // A name that is not UTF-8 or has a NUL cannot be given.
+            // If the name in the frame is not UTF-8 or contains a NUL, this name differs from it, and nothing is
+            // removed.
             if update.remove_vlmetalayer(name) {
                 let before = model.vlmetalayers.len();
                 model.vlmetalayers.retain(|(other, _)| other != name);
-                // A damaged trailer can have a name twice.
+                // In a damaged trailer, several vlmetalayers can have this name. All of them are removed.
                 assert!(model.vlmetalayers.len() < before, "another vlmetalayer than {name} is removed");
             }
         }
@@ -449,7 +452,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
     if path.is_dir() { files(path) } else { vec![(String::new(), fs::read(path).expect("a file"))] }
 }
 
-/// The header of each chunk, or the value of a chunk without a header.
+/// For each chunk, whether it is stored, and its header if it has one.
 fn chunks(path: &Path) -> Vec<String> {
     let frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =

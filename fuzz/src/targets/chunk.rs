@@ -13,8 +13,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// Decompresses a chunk as a whole, to memory of its own, and again block by block. All three ways give the same data,
-/// or all fail.
+/// Decompresses a chunk in three ways: into a buffer, into a new `Vec`, and block by block. Asserts that all three ways
+/// give the same data. Single blocks of a damaged chunk may be decompressed, although the whole chunk cannot be.
 pub(super) fn run(bytes: &[u8]) {
     let limit = usize::try_from(expansion_limit(bytes.len() as u64) / 16).unwrap_or(usize::MAX);
     let chunk = match Chunk::parse(bytes) {
@@ -32,7 +32,7 @@ pub(super) fn run(bytes: &[u8]) {
     };
     let header = chunk.header();
     let own = decompress_to_vec(bytes, limit);
-    // A few bytes can claim gigabytes of data.
+    // A few bytes can claim gigabytes of data, so a chunk above the limit is not decompressed.
     if header.nbytes() > limit {
         assert_eq!(own.map_err(|error| error.kind()), Err(ErrorKind::DataTooLong));
         return;
@@ -49,8 +49,8 @@ pub(super) fn run(bytes: &[u8]) {
         }
     }
     let (mut done, mut block) = (0, vec![0x55; header.nbytes()]);
-    // With the filter `delta`, the decompression of any other block also decompresses block 0, which takes the same
-    // time again. So at most 1024 blocks are decompressed one by one.
+    // With the filter `delta`, the decompression of a block after block 0 decompresses block 0 too, so it takes twice
+    // the time. To save time, at most 1024 blocks are decompressed one by one.
     for number in 0..header.nblocks().unwrap_or_default().min(1 << 10) {
         match decompressor.decompress_block(&chunk, number, &mut block) {
             Ok(length) if whole.is_ok() => {

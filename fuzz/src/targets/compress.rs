@@ -50,8 +50,8 @@ fn params(choices: &mut Choices<'_>) -> CParams {
     params
 }
 
-/// A chunk has at most 32 bytes more than its data, and decompresses to the data, also block by block. Truncating
-/// truncated data again does not change it.
+/// Asserts that a chunk is at most 32 bytes longer than its data, and that it decompresses to the data, as a whole and
+/// block by block. A filter that truncates the data must not change truncated data.
 pub(super) fn run(bytes: &[u8]) {
     let (mut choices, data) = Choices::split(bytes, COUNT);
     let params = params(&mut choices);

@@ -40,8 +40,8 @@ pub fn run(bytes: &[u8]) {
     inside(bytes, &whole);
 }
 
-/// Parsing a frame piece by piece gives the same result as parsing it at once, whatever the length of the first piece
-/// is.
+/// Asserts that parsing a frame piece by piece gives the same result as parsing it at once, for several lengths of the
+/// first piece.
 fn in_pieces(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for start in [0, 1, 9, 10, 16, 24, 64, 90, 165, bytes.len() / 2] {
         let mut length = start.min(bytes.len());
@@ -96,7 +96,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     let file = [&before[..], bytes].concat();
     let offset = before.len() as u64;
     let saved = Salvage::read_at(&file, offset).and_then(|salvage| {
-        // Some inputs are salvaged with an assumed order, the others without.
+        // Inputs of an even length are salvaged with an assumed order, inputs of an odd length without.
         if bytes.len().is_multiple_of(2) { salvage.assume_order().preview() } else { salvage.preview() }
     });
     let Ok(frame) = Frame::read_at(&file, offset) else {
@@ -117,7 +117,8 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     for finding in &shallow.findings {
         assert!(deep.findings.contains(finding), "not found with the headers of chunks: {finding}");
     }
-    // Only 20 findings about chunks are kept; the others are counted.
+    // A check keeps only 20 findings about chunks for each code, so the reports of two depths can keep different
+    // findings.
     let is_cut = data.findings.iter().filter(|finding| finding.place() == Place::Chunk).count() > 20;
     for finding in &deep.findings {
         assert!(is_cut || data.findings.contains(finding), "not found with the data of chunks: {finding}");
@@ -148,7 +149,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
         );
     }
     chunks(&frame, bytes, is_good(&deep) && !is_sparse);
-    // A constant chunk index can claim any number of chunks.
+    // A constant chunk index can claim any number of chunks, so only the first rows are read.
     let rows = rows_until(SOME, |receive| drop(frame.dump_chunks(receive)));
     for row in rows.iter().filter(|_| !is_sparse) {
         let start = usize::try_from(row.offset).unwrap_or(usize::MAX);
@@ -157,7 +158,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
     }
 }
 
-/// Asserts that a salvage of an undamaged array loses nothing. Frames for which this is not promised are skipped.
+/// Asserts that a salvage of an undamaged array loses no chunk. Frames for which this is not promised are skipped.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
     // `saved` is from a frame inside another file. In such a file, a salvage takes a second magic for the start of the
     // next frame, and ignores all bytes from that magic on. So only inputs with one magic are tried.

@@ -6,7 +6,7 @@ use b2nd_serde::{Geometry, Shapes};
 
 use crate::choices::Choices;
 
-/// Enough bytes for 18 dimensions with up to five numbers each, and for the other choices.
+/// Enough bytes for 18 dimensions with four numbers each, and for the other choices. Most numbers need one byte.
 const COUNT: usize = 120;
 
 pub fn seeds() -> Vec<Vec<u8>> {
@@ -29,8 +29,8 @@ fn round_up(items: i128, part: i128) -> i128 {
     if part == 0 { 0 } else { (items + part - 1) / part * part }
 }
 
-/// Asserts that `Geometry::new` accepts shapes of any numbers if, and only if, they follow the rules of the draft
-/// specification.
+/// Asserts that `Geometry::new` accepts shapes that follow the rules of the draft specification, and refuses all
+/// others. The shapes have any numbers.
 fn wide(choices: &mut Choices<'_>) {
     let ndim = choices.below(19);
     let number = |choices: &mut Choices<'_>| match choices.byte() {
@@ -116,8 +116,8 @@ fn survives_being_cut_into_chunks(geometry: &Geometry, shape: &[u64], typesize: 
     assert_eq!(array, back, "{geometry:?}");
 }
 
-/// Asserts that every item of a small array has the position that the formulas give. If the items are copied into
-/// chunks and back, they keep their values.
+/// Asserts that every item of a small array has the position that the formulas give. Also asserts that the items keep
+/// their values if they are copied into chunks and back.
 fn small(choices: &mut Choices<'_>) {
     let ndim = choices.below(4);
     let mut numbers =

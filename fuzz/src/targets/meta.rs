@@ -1,4 +1,4 @@
-//! Reads metalayers as several Rust types. If a type can read the bytes, it writes the same bytes.
+//! Reads metalayers as several Rust types. If the bytes can be read as a type, writing the value gives the same bytes.
 
 use b2nd_serde::{
     ErrorKind, Layout, Meta, dump, from_slice, serialized_size, take_from_slice, to_slice, to_vec,
@@ -71,7 +71,7 @@ pub fn run(bytes: &[u8]) {
             assert!(error.offset().is_some_and(|offset| offset <= bytes.len()), "{error}");
             let any = from_slice::<IgnoredAny>(bytes).err();
             match error.kind() {
-                // A type that ignores the dtype can ignore one that is not UTF-8.
+                // `IgnoredAny` skips the dtype, so it accepts a dtype that is not UTF-8.
                 ErrorKind::Utf8 => assert!(any.is_none_or(|any| any.kind() == ErrorKind::TrailingBytes)),
                 _ => assert_eq!(any.expect("a malformed metalayer").to_string(), error.to_string()),
             }
@@ -82,7 +82,7 @@ pub fn run(bytes: &[u8]) {
         assert_eq!([&to_vec(&meta).expect("what was read"), rest].concat(), bytes);
     }
     // If one of these types can be read from the bytes, writing the value gives the same bytes. Only the first byte,
-    // the outer marker, can differ: if it says six entries but seven follow, the written marker says seven.
+    // the outer marker, can differ: if it announces six entries but seven follow, the written marker announces seven.
     if let Ok(value) = from_slice::<Seven>(bytes) {
         assert_eq!(to_vec(&value).expect("what was read").get(1..), bytes.get(1..));
     }

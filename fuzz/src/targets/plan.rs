@@ -1,5 +1,6 @@
-//! The plan of a slice. If the plan gets the bytes of the file, it gives the same result as `Slice::read`. If it gets
-//! other bytes, it does not panic, it ends, and no wave of ranges is longer than allowed.
+//! The plan of a slice. If the plan gets the bytes of the file, it gives the same result as `Slice::read`. If the plan
+//! gets other bytes, it does not panic, it ends, and the ranges that it asks for at the same time (a wave) are not
+//! longer than allowed.
 
 use b2nd_frame::{Array, Frame, SlicePlan};
 
@@ -7,7 +8,7 @@ use crate::choices::Choices;
 use crate::seeds;
 use crate::targets::slices::{self, MOST};
 
-/// The number of bytes for choices: those for a slice, and 16 for changes of the bytes that the plan gets.
+/// The number of bytes for choices: the choices of a slice, and 16 bytes for changes of the bytes that the plan gets.
 const COUNT: usize = slices::COUNT + 16;
 
 /// The maximum number of bytes of the ranges in a wave, unless a single range is longer.
@@ -26,13 +27,13 @@ pub fn run(data: &[u8]) {
         _ => return,
     }
     let read = array.slice(&ranges).steps(&steps).read();
-    // A plan of an array that has read nothing, so it needs all ranges.
+    // The plan is of a new array. This array has read nothing, so the plan asks for all ranges.
     let new = Frame::read_at(bytes, 0).and_then(Array::new).expect("as before");
     let planned = new.slice(&ranges).steps(&steps).plan();
     let planned = planned.and_then(|plan| follow(plan, bytes, |_| ()));
-    // Either both fail or none. The two errors can have different kinds, so they are not compared: if a chunk file is
-    // missing, or a range is after the end of the file, `Slice::read` fails to read the file, but the plan fails
-    // because it gets too few bytes.
+    // Either `Slice::read` and the plan both fail, or both succeed. Their errors can have different kinds, so the
+    // errors are not compared. For example, if a chunk file is missing, `Slice::read` fails to read the file, but the
+    // plan fails because it gets too few bytes.
     match (&read, &planned) {
         (Ok(read), Ok(planned)) => assert!(read == planned, "other items: {ranges:?} {steps:?}"),
         (Ok(_), Err(error)) => panic!("{error}: {ranges:?} {steps:?}"),

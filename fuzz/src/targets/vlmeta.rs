@@ -1,5 +1,5 @@
-//! Tests of vlmetalayers. The whole input is used twice: as the chunk of a vlmetalayer, and as the value of new
-//! vlmetalayers and of a new metalayer.
+//! Writes vlmetalayers and reads them again. The input is first used as the chunk of a vlmetalayer. It is then used as
+//! the value of new vlmetalayers and of a new metalayer.
 
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, Frame, FrameBuilder, Severity};
 use b2nd_serde::{Meta, Shapes};
@@ -35,7 +35,7 @@ pub fn run(bytes: &[u8]) {
             }
             Err(error) => assert!(layer.decode::<IgnoredAny>().is_err(), "{error}"),
         }
-        // The value can be of another type than the requested one. Decoding it must not panic.
+        // The value may be of another type than the requested type. Decoding the value must not panic.
         drop((
             layer.decode::<serde_json::Value>(),
             layer.decode::<String>(),

@@ -1,5 +1,5 @@
 //! New frames with any metalayers, and with chunks in any order. A check of the finished frame finds no errors, and the
-//! frame has the chunks that the writer was given.
+//! frame has the chunks that the writer has accepted.
 
 use std::collections::HashMap;
 use std::io::{Cursor, Seek, Write};

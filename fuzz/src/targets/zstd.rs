@@ -14,7 +14,8 @@ pub(super) fn seeds() -> Vec<Vec<u8>> {
     all
 }
 
-/// A frame decompresses to the data, also if the encoder compressed other data before.
+/// Asserts that a zstd frame decompresses to its data, and that the same data always give the same frame, even if the
+/// encoder has compressed other data before.
 pub(super) fn run(bytes: &[u8]) {
     let (mut choices, data) = Choices::split(bytes, COUNT);
     let mut encoder = Encoder::new(choices.byte() % 24);

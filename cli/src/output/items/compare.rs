@@ -68,7 +68,7 @@ impl<'d> Comparison<'d> {
             }
             _ => match (numbers(a_dtype, a), numbers(b_dtype, b)) {
                 (Some(a), Some(b)) => {
-                    // True and false are not 1 apart: they have no distance.
+                    // True and false are unequal at any tolerance, because they have no distance.
                     let is_bool = [a_dtype, b_dtype].iter().any(|dtype| matches!(dtype.kind(), Kind::Bool));
                     let tolerance = if is_bool { 0.0 } else { self.tolerance };
                     a.into_iter().zip(b).all(|(a, b)| a.is_within(b, tolerance))

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::value::Value;
 use crate::text::clean;
 
-/// Writes the items of an array as CSV (RFC 4180): a record for each row. Each call of `write` adds some items.
+/// Writes the items of an array as CSV (RFC 4180), with a record for each row. Each call of `write` adds some items.
 pub(crate) struct CsvWriter<'w, W: Write> {
     out: csv::Writer<W>,
     dtype: &'w Dtype,
@@ -21,7 +21,7 @@ pub(crate) struct CsvWriter<'w, W: Write> {
 }
 
 impl<'w, W: Write> CsvWriter<'w, W> {
-    /// The error is the reason why an array of this shape has no rows of cells.
+    /// The error is the reason why an array of this shape cannot be written as rows of cells.
     pub(crate) fn new(out: W, is_terminal: bool, dtype: &'w Dtype, shape: &[usize]) -> Result<Self, String> {
         let is_struct = matches!(dtype.kind(), Kind::Struct(_));
         let (most, items) = if is_struct { (1, "structs") } else { (2, "items") };
@@ -60,7 +60,7 @@ impl<'w, W: Write> CsvWriter<'w, W> {
         Ok(())
     }
 
-    /// Writes the cells of an item. A cell has the text of the value in JSON, without quotes. `NaT` is an empty cell.
+    /// Writes the cells of an item. A cell contains the JSON text of the value, without quotes. `NaT` is an empty cell.
     fn cells(&mut self, value: &Value<'_>) -> io::Result<()> {
         match value {
             Value::Struct(fields) => fields.values().try_for_each(|(_, value)| self.cells(&value)),
@@ -91,8 +91,8 @@ impl<'w, W: Write> CsvWriter<'w, W> {
     }
 }
 
-/// The error of the output, with its kind, because the kind shows a closed pipe. The conversion of the crate csv loses
-/// the kind.
+/// Converts an error of the crate csv to an `io::Error` of the same kind. The kind is needed to recognize a closed
+/// pipe, but the conversion in the crate csv loses it.
 fn into_io(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

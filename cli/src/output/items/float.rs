@@ -1,9 +1,9 @@
-//! Floats in the layout of NumPy: each has the fewest digits that are read back as the same number. In an array, each
-//! has at most 8 digits after the point.
+//! The texts of floats, as NumPy prints them. A text has the fewest digits that identify the number. In an array, a
+//! text has at most 8 digits after the point.
 
 use half::f16;
 
-/// The most digits after the point in an array, as in NumPy.
+/// The maximum number of digits after the point in an array, as in NumPy.
 const PRECISION: usize = 8;
 
 /// A float of an item, in the width in which it is stored.
@@ -24,8 +24,8 @@ impl Float {
         }
     }
 
-    /// The number that people read: the fewest digits that identify the stored number in its width. The `f32` 0.1
-    /// becomes 0.1, not 0.10000000149011612.
+    /// The number as people write it: with the fewest digits that distinguish the stored number from all other numbers
+    /// of its width. The `f32` 0.1 becomes 0.1, not 0.10000000149011612.
     pub(super) fn shortest(self) -> f64 {
         match self {
             // The `Display` text of an `f16` cannot be used, because it has the digits of an `f32`.
@@ -50,8 +50,8 @@ pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }
 
-/// Writes the exponent of a number with a sign and at least `least` digits. A text without an exponent is returned
-/// unchanged.
+/// Gives the exponent in the text of a number a sign and at least `least` digits. A text without an exponent is
+/// returned unchanged.
 fn with_sign(text: String, least: usize) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
@@ -77,11 +77,12 @@ impl FloatFormat {
         let sizes = floats.clone().filter(|float| float.is_finite() && *float != 0.0).map(f64::abs);
         let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.clone().fold(0.0, f64::max));
         // These are NumPy's conditions for exponents in an array of float64. Here they apply to float16 and float32
-        // too. For these two, NumPy has a lower limit than 1e8 since version 2.3.
+        // too. For these two dtypes, NumPy 2.3 and later versions have a lower limit than 1e8.
         let has_exponents = most >= 1e8 || least < 1e-4 || most / least > 1000.0;
         let decimals = |size: f64| {
-            // The shortest digits of the number, and the number rounded to `PRECISION` digits after the point. The text
-            // with fewer digits is used. Zeros at the end of a text do not count.
+            // The first text has the shortest digits of the number. The second text is rounded to `PRECISION` digits
+            // after the point. In each text, the digits after the point are counted, without zeros at the end. The
+            // result is the smaller count.
             let texts = [format!("{size:e}"), format!("{size:.PRECISION$e}")];
             let digits = texts.iter().filter_map(|text| text.split('e').next());
             digits.map(|digits| digits.trim_end_matches('0').len().saturating_sub(2)).min()

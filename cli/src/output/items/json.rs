@@ -12,7 +12,7 @@ use super::value::Value;
 use crate::output::json;
 use crate::text::hex;
 
-/// Writes the items of an array as lists in lists. Each call of `write` adds some items.
+/// Writes the items of an array as nested lists. Each call of `write` adds some items.
 pub(crate) struct ValueWriter<'w, W> {
     out: W,
     dtype: &'w Dtype,
@@ -105,8 +105,9 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// The text of an item of dtype `S`. If its bytes are not UTF-8, each byte outside of UTF-8 is written as `\xNN`, and a
-/// backslash as `\\`. So that a reader can tell such a text from others, a text with `\x` is written in the same way.
+/// The text of an item of dtype `S`. If its bytes are not UTF-8, each invalid byte is written as `\xNN`, and each
+/// backslash as `\\`. In a valid text that contains `\x`, each backslash is written as `\\` too, so that a reader can
+/// distinguish this `\x` from an escape.
 fn text_of_bytes(bytes: &[u8]) -> Cow<'_, str> {
     match str::from_utf8(bytes) {
         Ok(text) if !text.contains("\\x") => text.into(),

@@ -1,4 +1,4 @@
-//! Numbers, and their places between the smallest and the largest number of a slice.
+//! The numbers of a slice, and the position of each number between the smallest and the largest one.
 
 use b2nd_serde::dtype::{Dtype, Kind};
 use serde::Deserialize;
@@ -7,7 +7,8 @@ use super::float::Float;
 use super::value::Value;
 use crate::text::clean;
 
-/// An item as a number. Integers are exact, because datetimes differ only in the last digits of an `f64`.
+/// An item as a number. An integer is not converted to an `f64`, because two datetimes can differ by less than the
+/// precision of an `f64`.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Level {
     /// An integer, a bool, or the count of a datetime or timedelta.
@@ -37,7 +38,8 @@ impl Level {
             Kind::Complex => read(dtype, items, |(real, imaginary): (f64, f64)| {
                 let magnitude = real.hypot(imaginary);
                 let is_finite = real.is_finite() && imaginary.is_finite();
-                // The magnitude of a complex number with finite parts can exceed the largest float.
+                // The magnitude of a complex number with finite parts can exceed the largest float. It must not count
+                // as infinite.
                 let magnitude = if is_finite { magnitude.min(f64::MAX) } else { magnitude };
                 Some(Self::Float(magnitude)).filter(|_| !magnitude.is_nan())
             }),
@@ -53,10 +55,10 @@ impl Level {
     }
 }
 
-/// The range of the numbers in a slice, and the number of items without a place in it.
+/// The range of the finite numbers in a slice, and the counts of all other items.
 pub(crate) struct LevelRange {
     dtype: Dtype,
-    /// The smallest and the largest finite number, each with the bytes of its item; `None` if there is none.
+    /// The smallest and the largest finite number, each with the bytes of its item. `None` if no number is finite.
     ends: Option<[(Level, Vec<u8>); 2]>,
     /// The number of items that are NaN or `NaT`.
     pub(crate) missing: u64,
@@ -64,7 +66,7 @@ pub(crate) struct LevelRange {
 }
 
 impl LevelRange {
-    /// The range of no items. `None` if items of this dtype are not numbers.
+    /// An empty range. `None` if items of this dtype are not numbers.
     pub(crate) fn new(dtype: Dtype) -> Option<Self> {
         let is_number = match dtype.kind() {
             Kind::Bool | Kind::Int | Kind::Uint | Kind::Datetime(_) | Kind::Timedelta(_) => true,
@@ -80,7 +82,7 @@ impl LevelRange {
         &self.dtype
     }
 
-    /// Extends the range to these items.
+    /// Extends the range so that it contains these items.
     pub(crate) fn add(&mut self, items: &[u8]) {
         let bytes = items.chunks_exact(self.dtype.item_size());
         for (level, item) in Level::read(&self.dtype, items).zip(bytes) {
@@ -101,7 +103,7 @@ impl LevelRange {
         }
     }
 
-    /// The smallest and the largest finite number as text; `None` if there is none.
+    /// The smallest and the largest finite number as text. `None` if no number is finite.
     pub(crate) fn texts(&self) -> Option<[String; 2]> {
         let text = |(level, item): &(Level, Vec<u8>)| {
             let value = match (self.dtype.kind(), *level) {
@@ -147,7 +149,7 @@ fn fraction(level: Level, min: Level, max: Level) -> f64 {
             let scale = if (max - min).is_finite() { 1.0 } else { 0.5 };
             (number * scale - min * scale) / (max * scale - min * scale)
         }
-        // All numbers of a dtype are of one kind.
+        // This case does not occur, because all numbers of a dtype are of the same kind.
         _ => 0.0,
     }
 }

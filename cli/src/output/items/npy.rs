@@ -7,9 +7,9 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::value::{list_count, printed_len};
 use crate::input::Items;
 
-/// If the text of an item is longer than the item by more than this number of bytes, items are not printed. Two things
-/// can make the text longer without limit: empty lists, which have no bytes in the item, and overlapping fields, which
-/// print the same bytes several times.
+/// If the text of an item is longer than the item by more than this number of bytes, the array is not printed. Two
+/// things can make the text longer without limit: empty lists, which have no bytes in the item, and overlapping fields,
+/// whose common bytes are printed several times.
 const MAX_EXCESS: u64 = 1 << 20;
 
 /// The dtype of the items in the output, and a note for the user if it is not the dtype of the array.
@@ -19,8 +19,8 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Takes the dtype of the array, if its items have as many bytes as the typesize of the frame says. Otherwise the
-    /// dtype is raw bytes.
+    /// The dtype is the dtype of the array if the size of its items is equal to the typesize of the frame. Otherwise,
+    /// the dtype is raw bytes.
     pub(crate) fn from_items(items: &Items) -> Self {
         let dtype = items.dtype().map_err(|error| error.to_string());
         Self::new(dtype.transpose(), items.typesize)
@@ -53,7 +53,7 @@ impl Item {
         }
     }
 
-    /// The reason why items are not printed, if their text would be far longer than their bytes.
+    /// The error message if the text of an item would be far longer than its bytes.
     pub(crate) fn why_too_long(&self) -> Option<&'static str> {
         let excess = printed_len(&self.dtype).saturating_sub(self.dtype.item_size() as u64);
         (excess > MAX_EXCESS).then_some(
@@ -61,8 +61,8 @@ impl Item {
         )
     }
 
-    /// Converts the dtype and the shape for a NumPy file. Dimensions of the dtype follow the dimensions of the array,
-    /// and a dtype that the file cannot have becomes raw bytes, `|V`.
+    /// Converts the dtype and the shape for a NumPy file. Dimensions of the dtype follow the dimensions of the array. A
+    /// dtype that such a file cannot store becomes raw bytes, `|V`.
     pub(crate) fn for_npy(mut self, shape: &mut Vec<usize>) -> Self {
         self.unfold(shape);
         if descr(&self.dtype).is_some() {
@@ -87,15 +87,17 @@ pub(crate) fn why_too_many_lists(shape: &[usize]) -> Option<String> {
     is_long.then(|| format!("the array has no items, but {count} empty lists, which are too many to print"))
 }
 
-/// The header of a NumPy file whose items are in C order. A dtype that the file cannot have is replaced by `|V`.
+/// The header of a NumPy file whose items are in C order. A dtype that such a file cannot store is replaced by raw
+/// bytes, `|V`.
 pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     let comma = if shape.len() == 1 { "," } else { "" };
     let shape: Vec<_> = shape.iter().map(usize::to_string).collect();
     let descr = descr(dtype).unwrap_or_else(|| format!("'|V{}'", dtype.item_size()).into());
     let shape = shape.join(", ");
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
-    // In format 1.0, the length of the text is stored in 2 bytes. In the formats 2.0 and 3.0, it is stored in 4 bytes,
-    // and in format 3.0, the text is UTF-8. The 128 bytes are room for the bytes before the text and for the padding.
+    // In format 1.0, the length of the text is stored in 2 bytes. In the formats 2.0 and 3.0, the length is stored in 4
+    // bytes. In format 3.0, the text is UTF-8. The 128 bytes are room for the bytes before the text and for the
+    // padding.
     let is_long = text.len() + 128 > usize::from(u16::MAX);
     let version = if !text.is_ascii() {
         3
@@ -117,8 +119,8 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     header
 }
 
-/// A dtype as NumPy files store it; `None` if they cannot store it, for example with fields that overlap, or are not in
-/// the order of their offsets.
+/// The text of a dtype in the header of a NumPy file. `None` if such a file cannot store the dtype, for example because
+/// its fields overlap or are not in the order of their offsets.
 fn descr(dtype: &Dtype) -> Option<Cow<'static, str>> {
     match dtype.kind() {
         Kind::Struct(parts) => {

@@ -7,8 +7,8 @@ use b2nd_serde::dtype::{Dtype, Kind};
 use super::float::FloatFormat;
 use super::value::{EDGE_LEN, ListText, Value, value_count};
 
-/// NumPy's default `threshold`. If an array has more values, only the edges are printed. NumPy counts the items. A
-/// struct with subarrays has any number of values, so here they are counted.
+/// NumPy's default `threshold`. If an array has more values, only the edges are printed. NumPy counts the items. Here,
+/// the values are counted, because a struct with subarrays can have any number of values.
 const MAX_WHOLE: u64 = 1000;
 
 /// NumPy's default `linewidth`.
@@ -98,18 +98,20 @@ struct ArrayText<'a> {
 
 impl ArrayText<'_> {
     /// Writes a part of the array: the items with the same indices in the dimensions before `dimension`. `first` is the
-    /// position of the first such item in `items`. Lines after the first are indented by one space per open bracket.
+    /// position in `items` of the first of these items. Lines after the first are indented by one space per open
+    /// bracket.
     fn write(&self, out: &mut impl Write, dimension: usize, first: usize) -> io::Result<()> {
         let Some((&length, below)) = self.edges.shape.get(dimension..).and_then(<[_]>::split_first) else {
             return Ok(());
         };
         let nitems: usize = below.iter().map(|&length| self.edges.shown(length)).product();
         let indent = " ".repeat(dimension + 1);
-        // The line has one closing bracket per dimension, which must fit too. The dtype can add any number of
-        // dimensions, so there may be more brackets than a line has columns.
+        // The last line of the array also contains one closing bracket per dimension, so this number of columns is left
+        // free. A subarray dtype can add any number of dimensions, so there may be more brackets than columns.
         let width = WIDTH.saturating_sub(self.edges.shape.len());
-        // The first line needs no indent: `dimension` characters of this line are already written, the brackets or the
-        // indent of the dimensions before this one. With the next bracket, they are as wide as `indent`.
+        // The first line needs no indent, because `dimension` characters of this line are already written: the brackets
+        // or the indent of the dimensions before this one. Together with the bracket that is written here, they are as
+        // wide as `indent`.
         out.write_all(b"[")?;
         let (mut line, mut start) = (indent.clone(), indent.len());
         for (number, index) in self.edges.indices(length).enumerate() {
@@ -118,7 +120,8 @@ impl ArrayText<'_> {
                 Some(index) if below.is_empty() => self.item(first + index),
                 Some(_) => String::new(),
             };
-            // NumPy counts characters, however wide they are. A word that is longer than a line stays whole.
+            // NumPy counts characters, although some characters are two columns wide. A word that is longer than a line
+            // stays whole.
             let is_full = line.chars().count() + 1 + word.chars().count() > width;
             if number > 0 && (is_full || !below.is_empty()) {
                 // With more than two dimensions, empty lines separate the subarrays.
@@ -145,7 +148,7 @@ impl ArrayText<'_> {
     }
 }
 
-/// How the items of an array are printed, so that all have the same width.
+/// The format of the items of an array. Except with `Plain`, all items have the same width.
 enum Format {
     Float(FloatFormat),
     Complex(Box<[FloatFormat; 2]>),

@@ -1,5 +1,5 @@
-//! Statistics of the items of an array: smallest, largest, mean, counts of NaN, infinities and zeros, and the values
-//! themselves with their counts.
+//! Statistics of the items of an array, such as the smallest item, the mean and the number of zeros. Also counts how
+//! often each value occurs.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -26,12 +26,12 @@ const MAX_VALUES_LEN: usize = 1 << 24;
 /// Statistics of the items of an array. Scripts rely on the names of these fields.
 #[derive(Default, Serialize)]
 pub(crate) struct Stats {
-    /// The smallest finite item; `None` if there is none, or the items have no order.
+    /// The smallest finite item. `None` if no item is finite, or if the items have no order.
     pub(crate) min: Option<Number>,
     pub(crate) max: Option<Number>,
-    /// The mean of the finite items; `None` if there is none, or the items are dates or texts.
+    /// The mean of the finite items. `None` if no item is finite, or if the items are dates or texts.
     pub(crate) mean: Option<Number>,
-    /// The standard deviation of the finite items, of the whole population as in NumPy.
+    /// The standard deviation of the finite items: of the whole population, as NumPy computes it by default.
     pub(crate) std: Option<Number>,
     pub(crate) nan: u64,
     pub(crate) infinite: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Stats {
 #[derive(Serialize)]
 pub(crate) struct ValueCounts(pub(crate) Option<Vec<ValueCount>>);
 
-/// A value, and how many items have it.
+/// A value, and the number of items that are equal to this value.
 #[derive(Serialize)]
 pub(crate) struct ValueCount {
     pub(crate) value: Number,
@@ -67,7 +67,7 @@ impl Number {
         Self { text: clean(&value.scalar()), json: to_raw_value(value).ok() }
     }
 
-    /// A computed number. Only its JSON has all digits.
+    /// A computed number, such as the mean. Its JSON has all digits, but its text is rounded.
     fn computed<const N: usize>(parts: [f64; N], value: impl Fn([f64; N]) -> Value<'static>) -> Self {
         Self { text: value(parts.map(rounded)).scalar(), json: to_raw_value(&value(parts)).ok() }
     }
@@ -79,7 +79,7 @@ impl Serialize for Number {
     }
 }
 
-/// A Rust type of items that can be counted for the statistics.
+/// A Rust type of items that have statistics.
 trait Countable: Copy + Default + PartialOrd + DeserializeOwned + Serialize {
     fn is_nan(self) -> bool {
         false
@@ -126,7 +126,7 @@ macro_rules! countable_floats {
             }
         }
 
-        /// A complex number. It is NaN or infinite if one of its parts is.
+        /// A complex number. It is NaN if one of its parts is NaN, and infinite if one of its parts is infinite.
         impl Countable for ($float, $float) {
             fn is_nan(self) -> bool {
                 self.0.is_nan() || self.1.is_nan()
@@ -146,7 +146,7 @@ macro_rules! countable_floats {
 countable_integers!(i64 u64);
 countable_floats!(f32 f64);
 
-/// The count of a date or of a duration. `i64::MIN` is `NaT`, the NaN of these dtypes.
+/// A date or a duration, as a count of units. `i64::MIN` is `NaT`, the NaN of these dtypes.
 #[derive(Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 struct Ticks(i64);
@@ -162,9 +162,10 @@ impl Countable for Ticks {
 }
 
 impl Stats {
-    /// Reads all items of an array for their statistics. `None` if the items are structs or raw bytes, or are not
-    /// stored in this frame. The default of `threads` is one per processor. With `most`, also counts each value, unless
-    /// there are more than `most` values. `on_progress` gets the number of bytes that were read so far.
+    /// Reads all items of an array for their statistics. `None` if the items are structs or raw bytes, or if this
+    /// program cannot read them, for example because they are not stored in this frame. By default, `threads` is the
+    /// number of processors. With `most`, also counts each value, unless there are more than `most` values.
+    /// `on_progress` gets the number of bytes that were read so far.
     pub(crate) fn at(
         location: Location<'_>,
         threads: Option<usize>,
@@ -191,7 +192,7 @@ impl Stats {
         on_progress: &mut dyn FnMut(u64),
     ) -> Result<Option<Self>, Problem> {
         let mut item = Item::from_items(items);
-        // If the items are subarrays, each number in them counts.
+        // If the items are subarrays, each value in them counts as an item.
         let mut within = Vec::new();
         item.unfold(&mut within);
         let dtype = &item.dtype;
@@ -214,8 +215,8 @@ impl Stats {
 
 /// Collects statistics of one kind of items, piece by piece.
 trait Collector {
-    /// Takes the items of a piece. Each item counts `times` times. `ranges` are the ranges of the piece and of the
-    /// subarrays.
+    /// Adds the items of a piece, each of them `times` times. `ranges` are the index ranges of the piece, followed by
+    /// the ranges of the dimensions of a subarray dtype.
     fn take(&mut self, ranges: &[Range<u64>], bytes: &[u8], times: u64);
 
     fn finish(self) -> Stats;
@@ -296,7 +297,7 @@ impl<T: Countable> Collector for Numbers<'_, T> {
         }
         batch.flush(&mut self.moments);
         if let Some(position) = first_nan {
-            // The pieces come in any order.
+            // The pieces come in any order, so the smallest index is kept.
             let index = index_in(ranges, position);
             if self.first_nan.as_ref().is_none_or(|first| index < *first) {
                 self.first_nan = Some(index);
@@ -336,7 +337,7 @@ impl<T: Countable> Collector for Numbers<'_, T> {
     }
 }
 
-/// The mean of some numbers, and the sum of the squares of their distances from it.
+/// The mean of some numbers, and the sum of the squares of their distances from the mean.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     count: u64,
@@ -345,8 +346,8 @@ struct Moments {
 }
 
 impl Moments {
-    /// Merges the moments of other numbers (by Chan, Golub and others, 1979). The sums of squares of the numbers
-    /// themselves would lose all digits if the numbers are far from 0.
+    /// Adds the moments of other numbers, with the formula of Chan and others (1979). Sums of the squares of the
+    /// numbers themselves could lose all digits if the numbers are far from 0.
     fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -360,7 +361,8 @@ impl Moments {
         self.squares += other.squares;
         for (mean, other_mean) in self.mean.iter_mut().zip(other.mean) {
             let distance = other_mean - *mean;
-            // The distance of two finite numbers can be infinite, but not their mean.
+            // The distance of two finite numbers can be infinite. Their mean is always finite, and is then computed in
+            // another way.
             *mean = if distance.is_finite() {
                 *mean + distance * share
             } else {
@@ -379,8 +381,8 @@ struct Batch {
 }
 
 impl Batch {
-    /// The number of items in a batch. More would not stay in the cache of the processor, and with fewer, the merges
-    /// would take longer.
+    /// The number of items in a batch. A longer batch would not stay in the cache of the processor. With shorter
+    /// batches, the merges would take longer.
     const LEN: usize = 1024;
 
     fn new(times: u64) -> Self {
@@ -397,11 +399,12 @@ impl Batch {
     fn flush(&mut self, moments: &mut Moments) {
         let Some(&first) = self.parts.first() else { return };
         let length = float(self.parts.len() as u64);
-        // The distances from the first number are summed, so that the mean of equal numbers is exactly this number.
+        // The distances from the first number are summed, so that equal numbers have exactly the first number as their
+        // mean.
         let mean = [0, 1].map(|part: usize| {
             let distances: f64 = self.parts.iter().map(|parts| parts[part] - first[part]).sum();
             let mean = first[part] + distances / length;
-            // The sum of the distances can be infinite, but not the mean.
+            // The sum of the distances can be infinite. The mean is always finite, and is then computed in another way.
             let sum_of_parts = || self.parts.iter().map(|parts| parts[part] / length).sum();
             if mean.is_finite() { mean } else { sum_of_parts() }
         });
@@ -463,19 +466,19 @@ struct Values<'d> {
     most: usize,
     /// The total length of the different values.
     nbytes: usize,
-    /// The bytes of each value, and its count; `None` if there are too many values.
+    /// The bytes of each value, and its count. `None` if there are too many values, or if the items are floats.
     counts: Option<HashMap<Box<[u8]>, u64>>,
 }
 
 impl<'d> Values<'d> {
     fn new(dtype: &'d Dtype, most: usize) -> Self {
-        // Floats are not counted: they are rarely equal, and different bytes can be the same number.
+        // Floats are not counted, because they are rarely equal, and different bytes can be the same number.
         let has_values = !matches!(dtype.kind(), Kind::Float | Kind::Complex);
         Self { dtype, most, nbytes: 0, counts: has_values.then(HashMap::new) }
     }
 
     fn take(&mut self, bytes: &[u8], times: u64) {
-        // Labels come in runs, and a run is added at once.
+        // In many arrays, equal items follow each other. Such a run of equal items is added at once.
         let mut run: (&[u8], u64) = (&[], 0);
         for item in items_of(self.dtype, bytes) {
             if item == run.0 {
@@ -491,7 +494,7 @@ impl<'d> Values<'d> {
     }
 
     fn add(&mut self, (item, count): (&[u8], u64)) {
-        // Each byte of a bool except 0 is True.
+        // A bool is True if its byte is not 0, so all these bytes are counted as 1.
         let item = if *self.dtype.kind() == Kind::Bool && item != [0] { &[1] } else { item };
         let Some(counts) = self.counts.as_mut().filter(|_| count > 0) else { return };
         if let Some(sum) = counts.get_mut(item) {
@@ -504,13 +507,13 @@ impl<'d> Values<'d> {
         }
     }
 
-    /// The values in their order, each with its count.
+    /// The sorted values, each with its count.
     fn finish(self) -> ValueCounts {
         let Some(counts) = self.counts else { return ValueCounts(None) };
         let mut counts: Vec<_> =
             counts.iter().map(|(bytes, &count)| (Value::read(self.dtype, bytes), count)).collect();
         counts.sort_by(|(a, _), (b, _)| order(a, b));
-        // Different bytes can be the same value, such as the bytes 1 and 2 of a bool.
+        // Different bytes can be shown as the same value: every code point that Unicode does not have becomes U+FFFD.
         counts.dedup_by(|(value, count), (kept, sum)| {
             let is_same = order(value, kept) == Ordering::Equal;
             *sum = if is_same { sum.saturating_add(*count) } else { *sum };
@@ -522,7 +525,7 @@ impl<'d> Values<'d> {
     }
 }
 
-/// The order of two values of the same dtype: numbers by size, all others by their text.
+/// The order of two values of the same dtype: numbers, dates and durations by size, any other values by their text.
 fn order(a: &Value<'_>, b: &Value<'_>) -> Ordering {
     match (a, b) {
         (Value::Integer(a), Value::Integer(b)) => a.cmp(b),

@@ -5,11 +5,11 @@ use b2nd_serde::dtype::TimeUnit;
 /// The number of seconds in a day.
 const DAY: i128 = 86_400;
 
-/// The ISO 8601 form of a datetime, which is a count of a unit since 1970.
+/// The ISO 8601 form of a datetime. `count` is the number of units since the start of 1970.
 pub(super) fn datetime(count: i64, unit: TimeUnit) -> String {
     let count = i128::from(count) * i128::from(unit.count());
-    // For a unit below a second, the number of its decimals, such as 3 for a millisecond. For a longer unit, the number
-    // of its seconds, such as 60 for a minute.
+    // `digits` is the number of decimals of a unit below a second, such as 3 for a millisecond. `seconds` is the number
+    // of seconds in a longer unit, such as 60 for a minute.
     let (digits, seconds) = match unit.symbol() {
         "Y" => return year(1970 + count),
         "M" => return format!("{}-{:02}", year(1970 + count.div_euclid(12)), count.rem_euclid(12) + 1),
@@ -47,15 +47,15 @@ fn year(year: i128) -> String {
     format!("{year:04}")
 }
 
-/// The date of a day counted from 1970-01-01, by Howard Hinnant's `civil_from_days`: eras of 400 years (146,097 days)
-/// that begin on 1 March.
+/// The date of a day that is counted from 1970-01-01. The algorithm is Howard Hinnant's `civil_from_days`. It divides
+/// time into eras of 400 years (146,097 days) that begin on 1 March.
 fn date(day: i128) -> String {
     // From 0000-03-01 to 1970-01-01, there are 719,468 days.
     let day = day + 719_468;
     let (era, day) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     // Subtracts the leap days, so that every year has 365 days. One day is subtracted for every 4 years of 365 days
-    // (1460 days). A century (36,524 days) has one leap day less, so one day is added for every century. The last day
-    // of the era (day 146,096, counted from 0) is a leap day all the same, so it is subtracted.
+    // (1460 days). A century (36,524 days) has one leap day less, so one day is added for every century. But the last
+    // day of the era (day 146,096, counted from 0) is a leap day, so it is subtracted.
     let year_of_era = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
     let day_of_year = day - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     // From March on, every five months have 153 days.

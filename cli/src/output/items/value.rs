@@ -6,8 +6,8 @@ use half::f16;
 use super::float::{Float, scalar};
 use super::time::datetime;
 
-/// An item, read from its bytes. The values of a struct or subarray are read when they are used: in memory they would
-/// be many times longer than their bytes.
+/// An item, read from its bytes. The values of a struct or subarray are read only when they are used, because all of
+/// them together would need many times the memory of their bytes.
 #[derive(Debug)]
 pub(crate) enum Value<'b> {
     Bool(bool),
@@ -45,7 +45,7 @@ impl<'b> Fields<'b> {
     }
 }
 
-/// A subarray: lists in lists.
+/// A subarray: nested lists.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List<'b> {
     shape: &'b [usize],
@@ -54,7 +54,8 @@ pub(crate) struct List<'b> {
 }
 
 impl<'b> List<'b> {
-    /// The number of elements of this list: values if the list has one dimension, lists if it has more.
+    /// The number of elements of this list. The elements are values if the list has one dimension, and lists if it has
+    /// more.
     fn len(self) -> usize {
         self.shape.first().copied().unwrap_or_default()
     }
@@ -109,14 +110,14 @@ pub(super) fn printed_len(dtype: &Dtype) -> u64 {
     }
 }
 
-/// The number of values in lists of this shape. If the shape has a 0, the number of empty lists.
+/// The number of values in nested lists of this shape. If the shape contains a 0, the number of empty lists.
 pub(super) fn list_count(shape: &[usize]) -> u64 {
     let lengths = shape.iter().take_while(|&&length| length > 0);
     lengths.fold(1, |count, &length| length.saturating_mul(count)) as u64
 }
 
 impl<'b> Value<'b> {
-    /// Reads an item of this dtype. It never fails: bytes without a meaning become `Void`.
+    /// Reads an item of this dtype. This never fails: bytes that cannot be read as a value become `Void`.
     pub(crate) fn read(dtype: &'b Dtype, bytes: &'b [u8]) -> Self {
         let value = match (dtype.kind(), dtype.item_size()) {
             (Kind::Bool, _) => dtype.read_item(bytes).map(Self::Bool),
@@ -193,7 +194,7 @@ impl<'b> Value<'b> {
             Self::Datetime(None, _) | Self::Timedelta(None) => "'NaT'".into(),
             &Self::Datetime(Some(count), unit) => format!("'{}'", datetime(count, unit)),
             Self::Timedelta(Some(count)) => count.to_string(),
-            // The text is in single quotes, so the backslash before a double quote is removed.
+            // The text is in single quotes, so a double quote needs no backslash.
             Self::Bytes(bytes) => format!("b'{}'", bytes.escape_ascii().to_string().replace("\\\"", "\"")),
             Self::Str(text) => format!("'{}'", text.escape_debug().to_string().replace("\\\"", "\"")),
             Self::Void(bytes) => {
