@@ -134,9 +134,13 @@ impl NewFiles {
     fn make_all(&self, maker: &impl Maker, paths: Paths, into: &Path) -> io::Result<Counts> {
         let mut all = Counts::default();
         // The folder of --into is checked once here, and not for each new file.
-        if into.exists() && !into.is_dir() {
-            let (text, counts) =
-                self.failed(&Location::new(into).failure(Problem::new(code::IO, "not a folder")));
+        let folder = Address::read(into.into()).into_path().and_then(|folder| {
+            let is_file = folder.exists() && !folder.is_dir();
+            let not_a_folder = || Location::new(into).failure(Problem::new(code::IO, "not a folder"));
+            if is_file { Err(not_a_folder()) } else { Ok(()) }
+        });
+        if let Err(failure) = folder {
+            let (text, counts) = self.failed(&failure);
             return io::stdout().write_all(&text).map(|()| counts);
         }
         let work = |targets: Vec<Found>, _: &mut PassPart<'_, _>| {

@@ -178,6 +178,7 @@ fn a_command_says_what_it_cannot_use() {
         &["rewrite", "scalar.b2nd", "-"],
         &["rewrite", "scalar.b2nd", "tree.b2z:new.b2nd"],
         &["rewrite", "scalar.b2nd", "s3://bucket/new.b2nd"],
+        &["convert", "scalar.b2nd", "--into", "s3://bucket/new"],
     ];
     snapshot("address_refused", &transcript(folder.path(), &cases));
     let output = run_with(b"-\n", folder.path(), &["ls", "--files-from", "-"]);
