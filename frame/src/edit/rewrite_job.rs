@@ -230,11 +230,11 @@ impl<'p> Job<'p> {
                     keep(&new, old, old.is_sparse);
                 }
                 new.sync()?;
-                // The old frame had no errors. So either it has changed since its check, or it is of an older
-                // generation, to which fewer rules apply than to the new frame.
-                if let Some(wrong) = new.first_error(Check::default(), after.clone())? {
-                    self.check_again(&frame, &state)?;
-                    return Err(Error::malformed(wrong.in_new_frame()));
+                // The old frame had no errors when it was checked. So an error now means that the old frame or a chunk
+                // file has changed since then. The only exception is an old frame of the older generation, to which
+                // fewer rules apply than to the new frame.
+                if let wrong @ Some(_) = new.first_error(Check::default(), after.clone())? {
+                    return Err(Error::changing(wrong));
                 }
                 progress.advance(0)?;
                 self.check_again(&frame, &state)?;
