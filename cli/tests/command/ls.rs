@@ -271,6 +271,13 @@ fn info_values_counts_each_value_up_to_a_limit() {
     // Each byte of a bool except 0 is True.
     convert("'|b1'", "(6,)", &[0, 1, 2, 255, 2, 1]);
     assert_eq!(values("--values=2"), json!([count(json!(false), 1), count(json!(true), 5)]));
+    // The different values that are counted have at most 16 MiB in total.
+    let texts: Vec<u8> =
+        (b'a'..=b'd').flat_map(|letter| [vec![letter], vec![0; 4_999_999]].concat()).collect();
+    convert("'|S5000000'", "(3,)", &texts[..15_000_000]);
+    assert_eq!(values("--values").as_array().unwrap().len(), 3);
+    convert("'|S5000000'", "(4,)", &texts);
+    assert_eq!(values("--values"), json!(null));
 }
 
 #[test]
