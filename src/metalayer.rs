@@ -106,7 +106,7 @@ impl<'de> Metalayer<'de> {
             has_negative: false,
             after: reader,
         };
-        // Skips the outer marker, which has already determined the layout.
+        // Skips the outer marker. `layout` is already known.
         reader.skip(1);
         macro_rules! read_entries {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(

@@ -238,7 +238,8 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
-        // In a chunk of Blosc 1, the bytes from 16 on are data, so `more` returns 0 for the parts that would be there.
+        // A chunk of Blosc 1 has data from byte 16 on, and lacks the header fields that Blosc2 has there, so `more`
+        // returns 0 for these fields.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;

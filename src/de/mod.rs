@@ -358,10 +358,10 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none. It
-    // did not fail, because a field with a `default` can lack an entry. So the entries may be in the wrong fields, and
-    // this is an error. A struct with one name per entry is not rejected, because its visitor may only check that no
-    // entry follows.
+    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none.
+    // The missing entry caused no error, because a field with a `default` needs no entry. So the entries may be in the
+    // wrong fields, and this is an error. A struct with one name per entry is not rejected, because its visitor may
+    // only check that no entry follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }

@@ -310,7 +310,7 @@ pub(crate) fn out_of_range(value: impl Into<Integer>) -> Error {
 }
 
 impl Detail {
-    /// The fault of bytes whose first byte, `found`, begins no layout.
+    /// The fault if no layout begins with `found`, the first byte of the input. `rest` holds the bytes after it.
     #[cold]
     pub(crate) fn no_layout(found: u8, rest: &[u8]) -> Self {
         // The input may be a whole file, not only its metalayer. Passing a whole file is a likely mistake, so it has

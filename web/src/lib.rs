@@ -156,7 +156,7 @@ impl KnownFile {
     }
 }
 
-/// The attributes as a JavaScript object. A value that is too long or nested too deep for JSON is `null`.
+/// The attributes as a JavaScript object. A value with too long or too deeply nested JSON is `null`.
 fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     let entries = trailer.vlmetalayers().iter().map(|layer| {
         let value = layer.value().map_err(|error| thrown(&error))?;

@@ -445,9 +445,9 @@ pub(super) struct DamagedHeader {
 impl DamagedHeader {
     /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole
     /// file. A negative length counts as a huge length, as in `Header::frame_len`.
-    // A commit that was killed leaves bytes after the end of the frame. The frame still uses the bytes that the record
-    // of this commit lists as holes. So this record must not be read, and the search for records ends at the end of the
-    // frame.
+    // A commit that was killed leaves bytes after the end of the frame. These bytes can contain the hole record of this
+    // commit. This record lists bytes that the frame still uses, because the commit was not completed. So this record
+    // must not be read, and the search for records ends at the end of the frame.
     pub(super) fn frame_len(&self, len: u64) -> u64 {
         if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
     }

@@ -46,8 +46,8 @@ pub struct SalvageReport {
     ///   With another length, the entries lead to other chunks.
     /// - The chunk is special, but the file has bytes that may belong to no other chunk. If the entry of the chunk is
     ///   damaged, these bytes may be its data.
-    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
-    ///   ([`LostPage`](crate::FindingCode::LostPage)).
+    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with more zeros than a compressor writes,
+    ///   so a page was probably lost ([`LostPage`](crate::FindingCode::LostPage)).
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,
     /// The finding of a [`check`](crate::check()) for bytes or chunk files that no entry of the chunk index refers to

@@ -48,8 +48,8 @@ pub(super) struct WaveLimits {
     /// long as another request.
     pub(super) gap: u64,
     /// The number of needless bytes that take about as long to read as another wave. A slice reads up to this number of
-    /// needless bytes to save a wave. If `spare` is 0, the first read of a chunk has at most `FIRST_READ` bytes,
-    /// because the length of the chunk is not known before.
+    /// needless bytes to save a wave. If `spare` is 0, the lengths of chunks are not estimated before their headers are
+    /// read. Then the first read of a chunk has at most `FIRST_READ` bytes.
     pub(super) spare: u64,
 }
 
