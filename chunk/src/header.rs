@@ -214,8 +214,8 @@ impl ChunkHeader {
     /// The number of bytes of the longest header.
     pub const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header at the start of these bytes. `None` if they end before the header does, if one of its sizes is
-    /// negative, or if its `cbytes` is less than the length of the header.
+    /// The header at the start of these bytes. `None` if `bytes` ends within the header, if a size in the header is
+    /// negative, or if `cbytes` is less than the length of the header.
     ///
     /// The first 32 bytes of a chunk are enough, or the first 16 bytes of a chunk of Blosc 1.
     ///
@@ -558,7 +558,7 @@ pub enum HeaderSize {
 }
 
 impl HeaderSize {
-    /// The name of the part: `typesize`, `nbytes`, `blocksize` or `cbytes`.
+    /// The name of this size in `PARTS`: `typesize`, `nbytes`, `blocksize` or `cbytes`.
     #[must_use]
     pub fn name(self) -> &'static str {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)

@@ -27,8 +27,8 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The distances for which the offset values 1 to 3 stand. If no literals follow a match, a next match with the
-    /// same distance would only continue it. So without literals, the values stand for different distances.
+    /// The distances for which the offset values 1 to 3 stand. If no literals follow a match, a second match with the
+    /// same distance would only continue the first one. So without literals, the values stand for other distances.
     #[inline]
     pub(crate) fn candidates(self, has_literals: bool) -> [u32; 3] {
         let [first, second, third] = self.0;

@@ -177,7 +177,7 @@ fn describe(kind: &Kind, known: &mut Option<KnownTable>, counts: &Counts, output
 }
 
 impl CodedSequence {
-    /// Writes the additional bits.
+    /// Writes the additional bits of the three codes.
     #[inline]
     fn add_numbers(&self, bits: &mut BitWriter<'_>) {
         let Self { literals, offset, length } = self;
