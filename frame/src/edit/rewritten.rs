@@ -166,7 +166,7 @@ fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32,
     Ok(typesize)
 }
 
-/// Returns the chunk index of the new frame if the chunks are copied one by one, and the stored size of all chunks.
+/// Returns the chunk index of a new frame to which the chunks are copied one by one, and the stored size of all chunks.
 // The new header must be known before anything is written, because a preview shows this header. To compute it, only the
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {
