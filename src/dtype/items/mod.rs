@@ -40,7 +40,7 @@
 //! | `M8`, `m8` | any integer that holds the count; `NaT` is `i64::MIN` |
 //! | `f2` | `f32`, `f64` (only reading), `half::f16` |
 //! | `f4` | `f32`, `f64` (only reading) |
-//! | `f8` | `f64` |
+//! | `f8` | `f64`, `f32` (only writing) |
 //! | `c8`, `c16` | a tuple or sequence of two floats |
 //! | `S` | `&str`, `String`, `char`, the name of a unit variant; `&[u8]`, `Vec<u8>`, `[u8; N]` |
 //! | `U` | `String`, `char`, the name of a unit variant; `&str` only for writing |
