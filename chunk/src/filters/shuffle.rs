@@ -144,8 +144,9 @@ fn transpose_bits<S: Simd, const W: usize, const IS_INVERSE: bool>(
                 let mut tile = [u8x16::splat(simd, 0); 8];
                 for bit in 0..8 {
                     tile[bit] = if IS_INVERSE {
-                        // At the end of a row, the vector also has bytes of the next row. These bytes would become
-                        // items after the last item, and `join_rows` does not write such items.
+                        // At the end of a bit's row in `src` (`length` bytes), the load also takes bytes of the next
+                        // row. These bytes would become items after the last item, and `join_rows` does not write such
+                        // items.
                         load(simd, src, (8 * (column + row) + bit) * length + first)
                     } else {
                         load(simd, &bytes[row], bit * LANES)

@@ -47,7 +47,8 @@ impl Change {
         Ok(Self { before, after, layers })
     }
 
-    /// A line for each field that differs, for the holes that are left out, and for each changed vlmetalayer.
+    /// One line for each changed field and for each changed vlmetalayer. If the new frame leaves out holes, one more
+    /// line shows their size.
     fn text(&self) -> Result<String, Error> {
         let changes = FieldChange::all(&self.before, &self.after, &FIELDS)?;
         let line = |change: &FieldChange| format!("{:10}: {}\n", change.field, change.texts().join(" -> "));

@@ -48,8 +48,8 @@ pub(crate) const ENTRY_LEN: usize = 8;
 pub struct ChunkEntry {
     /// The number of the chunk, in the order of the data.
     pub number: u64,
-    /// The decompressed size of the chunk in bytes; `None` if chunks have different sizes, because then only the header
-    /// of each chunk records its size.
+    /// The decompressed size of the chunk in bytes. `None` if chunks have different sizes, because then only the header
+    /// of each chunk records its size. Also `None` if a size in the frame header is negative.
     pub nbytes: Option<u64>,
     /// The place of the chunk.
     pub place: ChunkPlace,
@@ -164,8 +164,8 @@ impl ChunkEntry {
     }
 }
 
-/// The decompressed size of a chunk; `None` if the header has no valid `chunksize`, because chunks then have different
-/// sizes.
+/// The decompressed size of a chunk; `None` if chunks have different sizes (`chunksize` is 0), or if `chunksize` or
+/// `nbytes` is negative.
 fn nbytes(header: &Header, is_last: bool) -> Option<u64> {
     let chunksize = u64::try_from(header.chunksize).ok().filter(|&chunksize| chunksize > 0)?;
     // In a frame without an array, the last chunk can be shorter. All chunks of an array have the same size.

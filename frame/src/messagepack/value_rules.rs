@@ -25,9 +25,9 @@ pub(crate) fn check_value(bytes: &[u8]) -> Result<(), String> {
             return Err(format!("the value at byte {at} has an unknown marker, or does not end"));
         };
         rest = after;
-        // In a map, keys and values alternate. Before the first key, `left` is twice the number of pairs, because
-        // `ends_item` has already subtracted 1 for the marker of the map. So the next item is a key whenever `left` is
-        // even.
+        // In a map, keys and values alternate. `left` begins as twice the number of pairs plus 1. `ends_item` subtracts
+        // 1 for the marker of the map, so before the first key `left` is even. So the next item is a key whenever
+        // `left` is even.
         let is_key = open.last().is_some_and(|open| open.is_map && open.left % 2 == 0);
         if is_key && !matches!(token, Token::Text(_) | Token::Binary(_)) {
             return Err(format!("the key at byte {at} is neither text nor bytes"));

@@ -191,8 +191,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// If the chunk index is lost, chunks count as verified only if each chunk of the array was found, or can be
     /// recognized in a damaged range, and the file has no other chunks. Otherwise, any chunk number may be wrong, and
-    /// all chunks are [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks
-    /// were not stored in the order of their numbers.
+    /// all chunks are [unverified](SalvageReport::unverified). If the file does not store the chunks in the order of
+    /// their numbers, even verified chunks can have wrong numbers.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th

@@ -272,7 +272,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
     forward_to_deserialize_any! { bool char unit unit_struct identifier }
 }
 
-/// Passes the values of a part to a visitor in order, or the values of its fields with their names.
+/// Passes the values of a part to a visitor in order. `visit_seq` passes only the values, and `visit_map` passes each
+/// value with the name of its field.
 struct Values<'p, 'd, 'de> {
     parts: Parts<'p, 'd>,
     bytes: &'de [u8],

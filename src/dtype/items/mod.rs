@@ -68,9 +68,9 @@
 //!   too. Without this limit, a short item could have any number of values, in empty lists, overlapping fields or
 //!   fields without bytes.
 //!
-//! When many items are read, the dtype is compiled once, and the field names of a Rust type are compared with those of
-//! the dtype once. After that, reading or writing an item needs no allocation, except for Rust types that own memory,
-//! such as `String`, and for reading a `U`.
+//! When many items are read or written, the dtype is compiled once. If a Rust struct has exactly the fields of the
+//! dtype, reading compares the field names only once. Reading or writing an item needs no allocation, except for Rust
+//! types that own memory, such as `String`, and for reading a `U`.
 
 use core::iter::FusedIterator;
 use core::marker::PhantomData;

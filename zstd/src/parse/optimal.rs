@@ -33,7 +33,7 @@ const MAX_MATCHES: usize = 1 << 20;
 /// A stage of at least this many positions ends at its next match.
 const LONG_STAGE: usize = 4096;
 
-/// A parser with a match finder of trees.
+/// A parser that searches for matches in binary trees.
 #[derive(Debug, Default)]
 pub(crate) struct OptimalParser {
     trees: Trees,

@@ -517,7 +517,8 @@ impl<'d> Values<'d> {
         let mut counts: Vec<_> =
             counts.iter().map(|(bytes, &count)| (Value::read(self.dtype, bytes), count)).collect();
         counts.sort_by(|(a, _), (b, _)| order(a, b));
-        // Different bytes can be shown as the same value: every code point that Unicode does not have becomes U+FFFD.
+        // Different bytes can be shown as the same value: every code that is not a Unicode scalar value, such as a
+        // surrogate, becomes U+FFFD.
         counts.dedup_by(|(value, count), (kept, sum)| {
             let is_same = order(value, kept) == Ordering::Equal;
             *sum = if is_same { sum.saturating_add(*count) } else { *sum };

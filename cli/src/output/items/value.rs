@@ -110,7 +110,7 @@ pub(super) fn printed_len(dtype: &Dtype) -> u64 {
     }
 }
 
-/// The number of values in nested lists of this shape. If the shape contains a 0, the number of empty lists.
+/// The number of values in nested lists of this shape. If the shape contains a 0, this is the number of empty lists.
 pub(super) fn list_count(shape: &[usize]) -> u64 {
     let lengths = shape.iter().take_while(|&&length| length > 0);
     lengths.fold(1, |count, &length| length.saturating_mul(count)) as u64
