@@ -34,7 +34,7 @@ pub(crate) type PassPart<'p, T> = dyn FnMut(T) -> ControlFlow<()> + 'p;
 /// The function that receives the results, and the results that wait for their turn.
 struct Results<F, T> {
     take: F,
-    /// If results are ordered, the number of batches whose results were passed on so far.
+    /// The number of batches whose results were passed on so far. It stays 0 if results are not ordered.
     batches: usize,
     /// Results that were ready before their turn. There is at most one such result per thread, so memory does not grow
     /// with the number of files.

@@ -93,7 +93,7 @@ impl Set {
                 let change = interrupts
                     .defer(|| if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) });
                 if change.is_err() {
-                    // If a signal was caught, the process ends here, and not after the wait for another process.
+                    // If a signal was caught, the process ends here, before `wait.change` can wait for another process.
                     interrupts.raise_caught(|| ());
                 }
                 change
@@ -120,8 +120,8 @@ impl Set {
         let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
-            // If the chunk shape is damaged, the right shape of the array does not fit: only wrong shapes fit, or no
-            // shape.
+            // If the chunk shape is damaged, the right shape of the array can need another number of chunks than the
+            // frame has, and is then refused.
             let hint = "; if the chunk shape is damaged, give the right one to `b2nd salvage --chunks`";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }

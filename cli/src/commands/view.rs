@@ -80,7 +80,7 @@ impl View {
                 let written = plane.write(to, files);
                 files.end();
                 written.map_err(|problem| match of_either(address, to, problem) {
-                    // A problem, unlike a failure, makes `show` read the changing frame again.
+                    // `show` reads a changing frame again after a problem, but not after a failure.
                     failure if failure.error.code == code::CHANGING => Trouble::Problem(failure.error),
                     failure => Trouble::Failure(failure),
                 })?;

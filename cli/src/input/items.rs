@@ -100,7 +100,7 @@ pub(crate) struct PartsToRead<K> {
 }
 
 impl<K: Eq + Hash> PartsToRead<K> {
-    /// Starts without parts. If the array has a geometry, its chunks can be added.
+    /// Starts without parts. Chunks are added only if the array has a geometry.
     pub(crate) fn new(items: &Items) -> Self {
         let (shape, geometry) = (items.shape.clone(), items.geometry().cloned());
         Self { shape, geometry, constants: HashMap::new(), others: Vec::new(), skips: false }

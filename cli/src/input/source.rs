@@ -126,8 +126,8 @@ impl Address {
         self.open_with_place().map(|(frame, _)| frame)
     }
 
-    /// Opens the frame as `open` does. Also returns whether the frame is in the compressed data of a store, so that its
-    /// bytes have no offset in a file.
+    /// Opens the frame as `open` does. Also returns whether the frame is in the compressed data of a store. The bytes
+    /// of such a frame have no offset in a file.
     pub(crate) fn open_with_place(&self) -> Result<(Frame<Reader>, bool), Problem> {
         if self.inside == Inside::Whole {
             let hint =

@@ -253,9 +253,9 @@ impl Targets {
         })
     }
 
-    /// The target of the next object below a URL; `None` if the object is not visited. Each object costs a request. So
-    /// only sparse frames and objects with a Blosc2 extension are visited. With --ext, a sparse frame or object is
-    /// visited only if it has one of the given extensions.
+    /// The target of the next object below a URL. `None` if the object is not visited, or if there are no more objects.
+    /// Each object costs a request. So only sparse frames and objects with a Blosc2 extension are visited. With --ext,
+    /// a sparse frame or object is visited only if it has one of the given extensions.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, depth, is_sparse| {
             Some(Ok(Target { path, inside: Inside::Url(None), depth, is_sparse, is_store: false }))
@@ -291,8 +291,8 @@ impl Targets {
         } else {
             self.search.wants(&path)
         };
-        // A sparse frame can be at the URL itself, so that its path has no components below the URL. The depth of this
-        // sparse frame is 1 nevertheless, because 0 is for targets that the user named.
+        // If a sparse frame is at the URL itself, its path has no components below the URL. Its depth is 1
+        // nevertheless, because 0 is for targets that the user named.
         let depth = path.strip_prefix(&prefix.url).map_or(1, |name| name.components().count().max(1));
         if is_wanted { object(path, depth, is_sparse) } else { None }
     }

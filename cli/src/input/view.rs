@@ -85,7 +85,7 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The dtype as NumPy prints it. If it is not valid, the text in the metalayer.
+    /// The dtype as NumPy prints it, or the stored text if this text is not a valid dtype.
     pub(crate) fn dtype_name(&self, dtype: Option<&Dtype>) -> Option<String> {
         match self.array {
             Some(array) => dtype_name(array, dtype),

@@ -110,8 +110,8 @@ impl Visit<'_> {
         receive(Err(location.failure(Problem { hint, ..problem })));
     }
 
-    /// Visits the frame at an address that is not a path: a member, an offset, an object or standard input. If an
-    /// object is a zip file, all frames in it are visited.
+    /// Visits the frame at an address that is not a path: a member, an offset, an object or standard input. If the name
+    /// of an object ends with `.b2z`, all frames in this zip file are visited.
     fn visit_inside(self, target: &Target, receive: &mut ReceiveView<'_>) -> Result<(), Problem> {
         if self.scan && target.inside == Inside::Stdin {
             return Err(Problem::new(
@@ -164,8 +164,8 @@ impl Visit<'_> {
         Ok(())
     }
 
-    /// Counts the chunks and the bytes that belong to no chunk, and reads the trailer, each only if requested. A part
-    /// that is damaged becomes `None`.
+    /// Counts the chunks, counts the bytes that belong to no chunk, and reads the trailer, each only if requested. A
+    /// part that is damaged becomes `None`.
     fn read_more<R: ReadAt>(self, frame: &mut Frame<R>, report: &mut Report) -> Result<More, Problem> {
         let is_counted = match self.counts {
             CountChunks::Never => false,
@@ -271,8 +271,8 @@ impl Visit<'_> {
             };
             let location = Location { inside, ..location };
             let problem = match member.content() {
-                // The visit of this frame is not repeated, because no writer can be changing the frame: the directory
-                // of a zip file is written last, and this zip file has one, so the file is complete.
+                // The visit is not repeated, because no writer can be changing the frame: this zip file has a
+                // directory, which is written last.
                 MemberContent::Frame(_) => {
                     let visited = self.visit_member(location, member, &mut file, receive);
                     match visited {
@@ -343,7 +343,7 @@ impl Visit<'_> {
     }
 }
 
-/// The part of a frame that was read; `None` if it is damaged. An error only if a writer is changing the frame.
+/// The part of a frame that was read; `None` if it is damaged. Returns an error only if a writer is changing the frame.
 fn unless_changing<T>(read: Result<T, Error>) -> Result<Option<T>, Problem> {
     match read {
         Err(error) if error.kind() == ErrorKind::Changing => Err(error.into()),

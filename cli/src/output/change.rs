@@ -59,8 +59,9 @@ impl Change {
         Ok(changes.iter().map(line).chain(holes).chain(self.layers.iter().map(layer)).collect())
     }
 
-    /// The number of bytes that belong to no chunk of the old frame, and that the new frame leaves out. The chunks are
-    /// unchanged, and the `cbytes` of the old frame includes these bytes. So their number is the decrease of `cbytes`.
+    /// The size of the holes: bytes of the old frame that belong to no chunk. The new frame leaves them out. The chunks
+    /// are unchanged, and the `cbytes` of the old frame includes the holes. So the decrease of `cbytes` is the size of
+    /// the holes.
     fn holes(&self) -> Option<u64> {
         let [before, after] = [&self.before, &self.after].map(Frame::header);
         let holes = u64::try_from(before.cbytes.checked_sub(after.cbytes)?).ok()?;

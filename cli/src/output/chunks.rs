@@ -99,7 +99,7 @@ pub(crate) struct ChunkTotals {
     pub(crate) chunks: u64,
     /// The number of chunks that are missing or damaged.
     pub(crate) damaged: u64,
-    /// The number of damaged or missing chunks, of unreadable files and of frames that cannot be listed.
+    /// The number of failures: damaged or missing chunks, unreadable files, and frames that cannot be listed.
     pub(crate) failures: u64,
 }
 
@@ -137,8 +137,8 @@ pub(crate) struct ChunkList<'p> {
 /// The problem that ended a list.
 struct Unlisted {
     problem: Problem,
-    /// Whether the list can be started again: a writer was changing the file, and no piece of the list was passed on
-    /// yet.
+    /// Whether the list can be started again, because a writer was changing the file and no piece of the list was
+    /// passed on yet.
     is_repeatable: bool,
 }
 
@@ -314,9 +314,9 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A stored chunk can be longer than its decompressed data, but only by less than 64 bytes (the length of two
-        // chunk headers). If the chunks have different sizes, `chunksize` is 0. Then the size of a chunk can be
-        // anything up to the size of all chunks together.
+        // A stored chunk can be longer than its decompressed data, but writers make it longer by less than 64 bytes
+        // (the length of two chunk headers). If the chunks have different sizes, `chunksize` is 0. Then the size of a
+        // chunk can be anything up to the size of all chunks together.
         let chunksize = u64::from(self.header.chunksize.max(0).unsigned_abs());
         let nbytes = if chunksize > 0 { chunksize } else { self.header.nbytes.unsigned_abs() };
         let longest = nbytes.saturating_add(64).to_string();

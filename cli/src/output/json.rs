@@ -45,8 +45,8 @@ impl Formatter for Escaped {
         Ok(())
     }
 
-    /// Writes the value of a metalayer, which is JSON text already. This text has unsafe characters only inside its
-    /// strings, so the whole text can be escaped like a string.
+    /// Writes a value that is JSON text already, such as the value of a metalayer. This text has unsafe characters only
+    /// inside its strings, so the whole text can be escaped like a string.
     fn write_raw_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, json: &str) -> io::Result<()> {
         self.write_string_fragment(writer, json)
     }

@@ -154,8 +154,8 @@ pub(crate) fn write_png<W: Write, E>(
     }
     let failed = |error| {
         failed(match error {
-            // The conversion of an `EncodingError` to an `io::Error` keeps only the text, so the original `io::Error`
-            // is taken out of it.
+            // The original `io::Error` is taken out of the `EncodingError`, because the conversion with `into` keeps
+            // only the text.
             EncodingError::IoError(error) => error,
             error => error.into(),
         })

@@ -183,7 +183,7 @@ pub(crate) struct Room {
     longest: usize,
     /// The number of bytes that are left for all further values.
     left: usize,
-    /// The end of an error message. It names the option that shows longer values.
+    /// The end of an error message. It names the option that shows longer values, if there is one.
     hint: &'static str,
 }
 

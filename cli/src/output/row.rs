@@ -91,7 +91,7 @@ pub(crate) struct RowFormat {
 }
 
 impl RowFormat {
-    /// The cells of a row. Without --long or --stats, the cells of that option's columns are empty.
+    /// The cells of a row. Without --long, the cells of its columns are empty. The same applies to --stats.
     fn filled<'c>(self, cells: impl IntoIterator<Item = &'c str>) -> Vec<String> {
         let is_filled = |shown| match shown {
             Shown::Always => true,

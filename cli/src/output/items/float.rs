@@ -50,8 +50,8 @@ pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }
 
-/// Writes the exponent in the text of a number with a sign and at least `least` digits. A text without an exponent is
-/// returned unchanged.
+/// Gives the exponent in a number's text a sign and at least `least` digits. A text without an exponent is returned
+/// unchanged.
 fn with_sign(text: String, least: usize) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
     let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));

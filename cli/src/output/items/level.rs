@@ -82,7 +82,7 @@ impl LevelRange {
         &self.dtype
     }
 
-    /// Extends the range so that it contains these items.
+    /// Extends the range to the finite numbers among these items, and counts the other items.
     pub(crate) fn add(&mut self, items: &[u8]) {
         let bytes = items.chunks_exact(self.dtype.item_size());
         for (level, item) in Level::read(&self.dtype, items).zip(bytes) {

@@ -95,8 +95,7 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     let shape = shape.join(", ");
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
     // In format 1.0, the length of the text is stored in 2 bytes. In the formats 2.0 and 3.0, the length is stored in 4
-    // bytes. In format 3.0, the text is UTF-8. The number 128 is an upper limit for the bytes before the text and the
-    // padding together.
+    // bytes. In format 3.0, the text is UTF-8. 128 is an upper limit for the padding plus the bytes before the text.
     let is_long = text.len() + 128 > usize::from(u16::MAX);
     let version = if !text.is_ascii() {
         3

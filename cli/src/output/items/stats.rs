@@ -26,7 +26,7 @@ const MAX_VALUES_LEN: usize = 1 << 24;
 /// Statistics of the items of an array. Scripts rely on the names of these fields.
 #[derive(Default, Serialize)]
 pub(crate) struct Stats {
-    /// The smallest finite item. `None` if no item is finite, or if the items have no order.
+    /// The smallest finite item. `None` if no item is finite, or if the items are complex numbers or texts.
     pub(crate) min: Option<Number>,
     pub(crate) max: Option<Number>,
     /// The mean of the finite items. `None` if no item is finite, or if the items are dates or texts.
@@ -45,8 +45,8 @@ pub(crate) struct Stats {
     pub(crate) values: Option<ValueCounts>,
 }
 
-/// Each value with its count. `None` if the items are floats, if there are more values than requested, or if the values
-/// are too long (`MAX_VALUES_LEN`).
+/// Each value with its count. `None` if the items are floats or complex numbers, if there are more values than
+/// requested, or if the values are too long (`MAX_VALUES_LEN`).
 #[derive(Serialize)]
 pub(crate) struct ValueCounts(pub(crate) Option<Vec<ValueCount>>);
 
@@ -469,8 +469,8 @@ struct Values<'d> {
     most: usize,
     /// The total length of the different values.
     nbytes: usize,
-    /// The bytes of each value, and its count. `None` if the items are floats, or if the values are too many or too
-    /// long.
+    /// The bytes of each value, and its count. `None` if the items are floats or complex numbers, or if the values are
+    /// too many or too long.
     counts: Option<HashMap<Box<[u8]>, u64>>,
 }
 
