@@ -22,8 +22,8 @@ pub(crate) struct Problem {
     /// The finding that caused the error.
     #[serde(skip)]
     pub(crate) finding: Option<Box<Finding>>,
-    /// The file that caused the error, and a message for output that does not begin with the path of this file. Output
-    /// that begins with this path has `message` instead.
+    /// The file that caused the error, and the message for output that begins with another path. Output that begins
+    /// with the path of this file has `message` instead.
     #[serde(skip)]
     pub(crate) file: Option<Box<(PathBuf, String)>>,
     /// A hint at the end of the message, with the punctuation before it.
@@ -102,8 +102,8 @@ impl From<&Error> for Problem {
     }
 }
 
-/// The problem inside an I/O error. The readers of objects and of frames in the data of a store can return only I/O
-/// errors. So they put the problem into an I/O error.
+/// The problem inside an I/O error. Readers of objects on a server, and of frames inside a store, can return only I/O
+/// errors, so they put the problem into an I/O error.
 fn inside(error: &io::Error) -> Option<Problem> {
     let inner = error.get_ref()?;
     let of_store = || inner.downcast_ref::<Error>().map(Problem::from);

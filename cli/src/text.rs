@@ -129,7 +129,7 @@ pub(crate) fn is_unsafe(c: char) -> bool {
     c.is_control() || turns(c)
 }
 
-/// The text; if it is wider than `widest`, its beginning and an ellipsis.
+/// Cuts a text that is wider than `widest`, and adds an ellipsis.
 pub(crate) fn shortened(text: &str, widest: usize) -> String {
     // The number of characters is limited too, because some characters, such as accents, have no width.
     let most = widest.saturating_mul(4);

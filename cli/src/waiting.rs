@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// An error that can mean that another process is changing the frame.
 pub(crate) trait HasProblem {
-    /// The problem, if the attempt that failed with it can be repeated.
+    /// The problem; `None` if the failed attempt must not be repeated.
     fn problem(&self) -> Option<&Problem>;
 }
 

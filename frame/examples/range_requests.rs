@@ -5,7 +5,7 @@
 //! ```
 //!
 //! A web server in front of an object store answers the same requests. To read the object store itself, replace `get`
-//! with the range request of a client library. The library also signs requests and encrypts the connection.
+//! with the range request of a client library. This client library also signs requests and encrypts the connection.
 
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -56,8 +56,8 @@ pub(super) enum Unusable {
     Comment,
     /// The server answers a range request with the whole object.
     WholeObject,
-    /// There are no credentials. The user has set none, so `object_store` asked the metadata service of a machine at
-    /// Amazon, Google or Microsoft (`MACHINE_HOSTS`). This service has given none.
+    /// There are no credentials. The user has set no credentials, so `object_store` asked the metadata service of a
+    /// machine at Amazon, Google or Microsoft (`MACHINE_HOSTS`). This service has given none either.
     NoCredentials,
 }
 
@@ -116,7 +116,7 @@ fn client(options: &ClientOptions) -> reqwest::Result<Client> {
         // Only HTTP/1.1 is used, as by `object_store` itself: HTTP/2 would send all requests over one connection, which
         // is slower.
         .http1_only();
-    // `object_store` gives the time limit as text: `5s`, or `1s` for the metadata service of a machine.
+    // `object_store` gives the time limit for connecting as text: `5s`, or `1s` for the metadata service of a machine.
     let seconds =
         option(ClientConfigKey::ConnectTimeout).and_then(|time| time.strip_suffix('s')?.parse().ok());
     if let Some(seconds) = seconds {

@@ -85,7 +85,8 @@ fn each_block<'c>(header: &'c ChunkHeader, chunk: &'c [u8]) -> impl Iterator<Ite
     })
 }
 
-/// Checks that the blocks share no bytes, and that no page was lost between them or, if the chunk may be cut, after them.
+/// Checks that the blocks share no bytes, and that no page was lost between them. If the end of the chunk may be lost
+/// (`may_be_cut`), also checks that no page was lost after them.
 fn check_layout(
     header: &ChunkHeader,
     chunk: &[u8],
@@ -115,8 +116,9 @@ fn check_layout(
 
 /// Refuses a gap between blocks if a page of zeros overlaps the gap. Such a gap shows that the page was lost. If the
 /// page contained the length of a stream, this length now reads as 0, which stands for a stream of zeros. So the bytes
-/// of the stream belong to no block. If the chunk may be cut, a gap of at least 32 zeros at its end is refused too.
-// A hostile chunk can have a gap after each block, so the zeros around a gap are not searched again for the next gap.
+/// of the stream belong to no block. If the end of the chunk may be lost (`may_be_cut`), a gap of at least 32 zeros at
+/// its end is refused too.
+// A hostile chunk can have a gap after each block, so a run of zeros that covers several gaps is searched only once.
 fn check_gaps(
     chunk: &[u8],
     gaps: impl Iterator<Item = Range<usize>>,
@@ -162,10 +164,10 @@ pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
 }
 
 /// Whether a page of the file begins within a compressed chunk, covers its end, and has probably been lost. `at` is the
-/// offset of the chunk in its file. Use it for a chunk at the end of a file, where no later bytes can show whether the
-/// page was lost.
-// Only a salvage uses this function. A check does not, because uncompressed bytes at the end of a chunk can rightly be
-// zeros.
+/// offset of the chunk in its file. Use this function for a chunk at the end of a file, where no later bytes can show
+/// whether the page was lost.
+// Only a salvage uses this function. A check does not, because even in an undamaged chunk, a stream that is stored
+// uncompressed can end with zeros.
 pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     let page = chunk.len() - tail.len();

@@ -18,7 +18,8 @@ use crate::header::frame_header::Header;
 pub(crate) struct ChunkRules {
     /// The item size as a chunk header stores it, in a single byte: 1 if the item size is above 255.
     pub(crate) typesize: Option<u8>,
-    /// The item size in the header of the frame; `None` if the item size of the chunk need not agree with it.
+    /// The item size in the header of the frame. The value of a constant chunk must have this size; `None` if it can
+    /// have any size.
     pub(crate) itemsize: Option<usize>,
     pub(crate) blocksize: Option<usize>,
     /// The filters of the frame that are in use. It is unusual, but valid, that a chunk has other filters:
