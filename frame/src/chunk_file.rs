@@ -1,8 +1,9 @@
 //! The names of the files in the directory of a sparse frame. One file has the header, and each stored chunk has a file
 //! of its own.
 //!
-//! C-Blosc2 names a chunk file by a number of eight hexadecimal digits. The chunk index records this number instead of
-//! an offset. The number is not the position of the chunk, because chunks can be inserted and deleted.
+//! C-Blosc2 names a chunk file with a number of eight hexadecimal digits, such as `0000000A.chunk`. The chunk index
+//! records this number instead of an offset. The number is not the position of the chunk, because chunks can be
+//! inserted and deleted.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -29,8 +30,8 @@ pub(crate) fn number(file: &OsStr) -> Option<u64> {
 }
 
 /// The highest file number that C-Blosc2 opens, for a frame with this `cbytes`. C-Blosc2 checks a file number as if it
-/// were an offset in the chunks: a chunk header of 32 bytes must fit between this offset and `cbytes`. A negative
-/// result means that C-Blosc2 opens no chunk file at all.
+/// were the offset of a chunk: a chunk header of 32 bytes must fit between this number and `cbytes`. A negative result
+/// means that C-Blosc2 opens no chunk file at all.
 pub(crate) fn last_number(cbytes: i64) -> i64 {
     cbytes.saturating_sub_unsigned(ChunkHeader::MAX_LEN as u64)
 }

@@ -96,9 +96,8 @@
 //!
 //! # Follow an array that another program changes
 //!
-//! A slice of an `Array` fails with `Changing` if the array has changed since it was opened, because its file was
-//! written, or because another file is now at its path. `Array::refresh` returns the array as it is now (feature
-//! `decompress`).
+//! A slice of an `Array` fails with `Changing` if the array has changed since it was opened: its file was written, or
+//! another file is now at its path. `Array::refresh` returns the array as it is now (feature `decompress`).
 //!
 //! A program that watches an array calls `refresh` before each read, to get the new shape. If the array changes between
 //! `refresh` and the end of the read, the read fails with `Changing`. While another program overwrites the file, as
@@ -374,8 +373,8 @@
 //!
 //! # Change items
 //!
-//! `write_array` replaces the items of a region, and `flush` commits them. If another program has the array open, its
-//! next slice fails with `Changing`, and it must call `Array::refresh`.
+//! `write_array` replaces the items of a region, and `flush` commits them. If another program has an `Array` open on
+//! this file, the next slice there fails with `Changing`. That program must then call `Array::refresh`.
 //!
 //! ```
 //! # #[cfg(all(feature = "compress", feature = "ndarray"))] {
@@ -397,9 +396,9 @@
 //! # Repack: other chunks, or another codec
 //!
 //! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
-//! new chunk only when it compresses this chunk, so memory does not depend on the size of the array. Metalayers and
-//! vlmetalayers are copied as they are, except the indexes and query results of python-blosc2, which belong to the old
-//! array. `b2nd convert` does the same in a shell.
+//! new chunk only when it compresses this chunk, so the needed memory does not depend on the size of the array.
+//! Metalayers and vlmetalayers are copied as they are, except the indexes and query results of python-blosc2, which
+//! belong to the old array. `b2nd convert` does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {
@@ -643,9 +642,9 @@
 //!
 //! # Detect an unfinished file
 //!
-//! Nothing in a frame marks it as unfinished. But after a writer was killed, the header contradicts the chunks, or some
-//! chunks were never written. [`check`](crate::check()) reports a contradiction as an error. Chunks that were never
-//! written are only a warning, because an array can be empty on purpose.
+//! Nothing in a frame marks it as unfinished. But if a writer was killed before it finished, the header usually
+//! contradicts the chunks, or some chunks were never written. [`check`](crate::check()) reports a contradiction as an
+//! error. Chunks that were never written are only a warning, because an array can be empty on purpose.
 //!
 //! ```
 //! use b2nd_frame::{FindingCode, Severity, check};
@@ -804,7 +803,7 @@
 //!
 //! # JSON and back
 //!
-//! `Meta` works with any serde format. In all formats except the metalayer itself, `Meta` is a struct with named
+//! `Meta` works with any serde format. In all formats except the format of a metalayer, `Meta` is a struct with named
 //! fields.
 //!
 //! ```

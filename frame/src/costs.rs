@@ -51,6 +51,6 @@
 //! | `ArrayUpdate` | in each commit, header, chunk index and trailer; in the first commit, also the header of each chunk; in a write or resize, the chunks that it changes in part | 8 for header and trailer; 200 for each chunk of the array; the compressed bytes of the changed chunks until the commit, and decompressed chunks of at most 64 MiB or one chunk |
 //! | [`Rewrite`](crate::Rewrite) | the whole frame, piece by piece | 8 for header and trailer; 8 for each chunk if the frame type changes; 9 for each chunk file of a sparse frame that is copied |
 //!
-//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. This memory is
-//! allocated in pages of 16 KiB, each for chunks with successive numbers. So a chunk whose number is far from the
-//! numbers of the other written chunks takes a whole page.
+//! A [`FrameWriter`](crate::FrameWriter) takes 8 bytes for each chunk, plus the size of the metalayers. The memory for
+//! the chunks is allocated in pages of 16 KiB, each for chunks with successive numbers. So a chunk whose number is far
+//! from the numbers of the other written chunks takes a whole page.

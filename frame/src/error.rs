@@ -229,7 +229,7 @@ impl Error {
         Self::text(ErrorKind::TooLarge, why)
     }
 
-    /// The error for a shape or range that a caller passed and that is invalid or too large.
+    /// The error for a shape or range of the caller, if it is invalid or too large.
     pub(crate) fn geometry(error: geometry::Error) -> Self {
         match error.kind() {
             geometry::ErrorKind::Overflow | geometry::ErrorKind::ChunkSize => Self::too_large(error),
@@ -318,7 +318,8 @@ impl Error {
     }
 
     /// The finding that describes the fault in the bytes. An error of the kind [`ErrorKind::Malformed`] always has a
-    /// finding, and an error of the kind [`ErrorKind::Changing`] sometimes. Errors of other kinds have no finding.
+    /// finding, and an error of the kind [`ErrorKind::Changing`] sometimes has one. Errors of other kinds have no
+    /// finding.
     #[must_use]
     pub fn finding(&self) -> Option<&Finding> {
         match &self.0.detail {

@@ -36,7 +36,7 @@ const CLOCK: Duration = Duration::from_secs(2);
 /// The version of a file or of another source. If two versions of a source are equal, its bytes count as unchanged.
 ///
 /// The version of a file consists of its length, its modification time, and its identity. So the version also changes
-/// if another file replaces the file at a path. On Windows, a version contains no identity, so another file with the
+/// if another file replaces the file at a path. Outside Unix, a version contains no identity, so another file with the
 /// same length and time has the same version.
 ///
 /// ```

@@ -3,8 +3,7 @@
 use b2nd_chunk::SpecialValue;
 use b2nd_chunk::internals::{MAX_BLOCKSIZE, stored_header};
 
-/// Makes an uncompressed chunk whose data is these bytes, in one block; `None` if there are more than [`MAX_BLOCKSIZE`]
-/// bytes.
+/// Makes an uncompressed chunk of these bytes, in one block; `None` if there are more than [`MAX_BLOCKSIZE`] bytes.
 pub(crate) fn stored_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
     let len = bytes.len();
     let header = stored_header(false, 1, len, len, len).filter(|_| len <= MAX_BLOCKSIZE)?;

@@ -138,8 +138,8 @@ fn parts_shown(header: &ChunkHeader) -> usize {
 }
 
 /// The fault of an incomplete table of blocks, or `None` if the table is complete. The table is incomplete if `bytes`
-/// has fewer bytes than are to be shown, or if the whole table does not fit in the chunk (`cbytes`). The length of the
-/// dictionary counts here as a part of the table.
+/// ends before the end of the shown part of the table, or if the whole table does not fit in the chunk (`cbytes`). The
+/// length of the dictionary counts here as a part of the table.
 fn short_table(bytes: &[u8], header: &ChunkHeader) -> Option<(usize, String)> {
     let is_shown = bytes.len() >= header.header_len() + parts_shown(header);
     let found = if is_shown { header.cbytes() } else { bytes.len() };
@@ -193,8 +193,8 @@ fn write_index(
         .run(|rows| rows.chunk(header, header.codec()))
 }
 
-/// The `Part` for a cursor over a chunk that begins at `start`. Its place and its code do not matter, because the
-/// findings of this cursor are not shown.
+/// The `Part` for a cursor over a chunk that begins at `start`. The place and the code in the `Part` do not matter,
+/// because the findings of this cursor are not shown.
 fn part(start: u64) -> Part {
     Part { place: Place::Chunk, start, code: FindingCode::ChunkHeader }
 }
@@ -214,8 +214,8 @@ pub(super) fn stored(header: &ChunkHeader) -> String {
     counted(header.cbytes() - header.header_len(), "byte")
 }
 
-/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec of the chunk or, if its
-/// header names none, of the frame.
+/// Describes how the data of a chunk is stored, such as `uncompressed`. `codec` is the codec in the header of the
+/// chunk, or the codec of the frame if that header names none.
 fn form(header: &ChunkHeader, codec: Option<Codec>) -> String {
     match (header.special(), codec) {
         (Some(value), _) => value.name().into(),

@@ -34,8 +34,7 @@ use crate::write::output::Output;
 /// either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// If the holes of a frame have at most this number of bytes in total, their size is no reason for a commit to write a
-/// new file.
+/// The total size of the holes makes a commit write a new file only above this number of bytes.
 const MIN_HOLES: u64 = 1 << 16;
 
 impl ArrayUpdate {
@@ -49,13 +48,13 @@ impl ArrayUpdate {
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the new frame finds an error, although no other
     ///   program has changed the file.
-    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, the array belongs to a
-    ///   table, and python-blosc2 has made an index of this table since the first change.
+    /// - [`Unsupported`](crate::ErrorKind::Unsupported) if items or the shape have changed, and the array belongs to a
+    ///   table of which python-blosc2 has made an index since the first change.
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And the last step is the
-    /// write of the header: if this write fails, the file may have the old or the new header.
+    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. If the write of the header
+    /// fails, which is the last step, the file may have the old or the new header.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -87,7 +86,7 @@ impl ArrayUpdate {
         OldChunks::read(frame, |number| kept.get(&number).copied())
     }
 
-    /// Returns a map of the unchanged chunks, from the number in the file to the new number.
+    /// Returns the new number of each unchanged chunk, by its number in the file.
     fn kept(&self) -> BTreeMap<u64, u64> {
         let numbers = 0..self.origins.len() as u64;
         numbers.filter_map(|number| Some((self.origin(number)?, number))).collect()
@@ -182,9 +181,9 @@ impl ArrayUpdate {
 
     /// Treats chunks whose file numbers are too high for C-Blosc2 as changed, so that they get new files. Returns
     /// whether there were such chunks.
-    // C-Blosc2 checks the number of a chunk file as if it were an offset in the chunks. So it opens the file only if
-    // the number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total,
-    // some of their file numbers may be too high.
+    // C-Blosc2 checks the number of a chunk file as if it were the offset of a chunk. So it opens the file only if the
+    // number is at least 32 below the stored size of all chunks. If the unchanged chunks have few bytes in total, some
+    // of their file numbers may be too high.
     fn move_files_too_high(&mut self, frame: &Frame, old: &OldChunks) -> Result<bool, Error> {
         let too_high: Vec<_> = old
             .files()
@@ -257,7 +256,7 @@ impl ArrayUpdate {
     }
 }
 
-/// Writes the changed chunks. All chunks that are not written or kept become zeros.
+/// Writes the changed chunks. Chunks that are neither changed nor kept become zeros.
 fn write_changed<W: Write + Seek>(
     writer: &mut FrameWriter<W>,
     pending: &mut PendingChunks,

@@ -56,10 +56,10 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
 /// New files get the attributes of the old file, or of the old `chunks.b2frame`: the mode, the owner, the group and, on
-/// Linux, the access control list. If the system does not allow one of these changes, it is skipped without an error,
-/// and nobody gets more permissions than before. If you are not the owner of the old file, you become the owner of the
-/// new file, and the old owner can lose access to it. Hard links and all other extended attributes of a replaced file
-/// are lost.
+/// Linux, the access control list. If the system does not allow one of these attributes to be set, this attribute is
+/// skipped without an error, and nobody gets more permissions than before. If you are not the owner of the old file,
+/// you become the owner of the new file, and the old owner can lose access to it. Hard links and all other extended
+/// attributes of a replaced file are lost.
 ///
 /// # Several processes
 ///
@@ -167,7 +167,8 @@ impl ArrayUpdate {
         Self::open_patiently(path, Duration::ZERO)
     }
 
-    /// Opens an array to change it. If another writer holds a lock of the frame, waits for it for at most `patience`.
+    /// Opens an array to change it. If another writer holds a lock of the frame, waits until the lock is free, for at
+    /// most `patience`.
     ///
     /// # Errors
     ///
@@ -286,7 +287,7 @@ impl ArrayUpdate {
     ///   if the frame is a [store](crate::ObjectKind::is_store). Also if this crate cannot apply the codec or a filter.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed since the `ArrayUpdate` was opened.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for a chunk.
-    /// - If a file of the table cannot be read, the error of this read.
+    /// - The error of the read, if a file of the table cannot be read.
     ///
     /// After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
@@ -337,8 +338,8 @@ impl ArrayUpdate {
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the new shape is not valid, or its number of dimensions
     /// differs from that of the array. [`TooLarge`](crate::ErrorKind::TooLarge) if the new shape needs more chunks than
     /// a frame can have. [`Unsupported`](crate::ErrorKind::Unsupported) if the items cannot change, as with
-    /// [`write`](Self::write). If a chunk gets new items, also the errors of `write` about that chunk. After an error,
-    /// nothing is changed.
+    /// [`write`](Self::write). The errors of `write` about a chunk are possible for each chunk that gets new items.
+    /// After an error, nothing is changed.
     pub fn resize(&mut self, shape: &[i64]) -> Result<(), Error> {
         let new = self.new_shape(shape)?;
         self.check_refusal()?;
@@ -422,8 +423,8 @@ impl ArrayUpdate {
         let incomplete = parts.clone().filter(|part| !is_whole(part));
         let frame = self.opened_for(incomplete.filter_map(|part| old_number(&part)))?;
         let mut chunks = frame.as_ref().map(Frame::chunks).transpose()?;
-        // If all chunks of this write can be open together, those that are already open stay open. They get their new
-        // items last, after all steps that can fail.
+        // If all chunks of this write can be open (uncompressed) together, the chunks that are already open stay open.
+        // They get their new items last, after all steps that can fail.
         let has_room = PendingChunks::has_room(parts.clone().count(), self.chunk_nbytes());
         if has_room {
             parts.clone().filter_map(|part| old_number(&part)).for_each(|old| self.pending.touch(old));
@@ -538,8 +539,8 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// The items of the chunk with this number in the shape `meta`. `chunks` are the chunks of the file, if one of them
-    /// is needed.
+    /// The items of the chunk with this number in the present shape. `chunks` reads the file; it may be `None` if no
+    /// chunk of the file is needed.
     fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
         if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
             return Ok(items);
@@ -607,8 +608,9 @@ fn slot(origins: &mut [u64], number: u64) -> Option<&mut u64> {
     origins.get_mut(usize::try_from(number).ok()?)
 }
 
-/// Refuses new items whose shape does not fit an append to the array `to` along a dimension. The items must have all
-/// dimensions of the array, or all except `axis`. Items without the dimension `axis` make the array longer by 1.
+/// Checks that items of the shape `found` can be appended to the array `to` along the dimension `axis`. The items must
+/// have all dimensions of the array, or all except `axis`. Items without the dimension `axis` make the array longer by
+/// 1.
 pub fn check_appended_shape(to: &Meta, axis: usize, found: &[u64]) -> Result<(), Error> {
     let shape = to.shape();
     if axis >= shape.len() {

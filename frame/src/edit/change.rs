@@ -78,8 +78,8 @@ impl<'f, R> Edit<'f, R> {
     ///
     /// The old shape may contradict the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after
     /// most [interrupted resizes](crate::FindingCode::InterruptedResize). Then another rule applies: the new shape must
-    /// have exactly the number of chunks in the header, but in any grid. The chunk index must have one entry for each
-    /// of these chunks.
+    /// need exactly as many chunks as the header counts, in any grid. The chunk index must have one entry for each of
+    /// these chunks.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};

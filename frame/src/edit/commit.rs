@@ -4,8 +4,8 @@
 //! 2. Open the frame again, and check that no other program has changed it (`FrameState::reopen`).
 //! 3. Write everything but the header where no reader looks: after the end of the frame, or into new files. Sync it.
 //! 4. Read the new frame back, as a later reader will (`read_back.rs`).
-//! 5. Look again for a lock file and for indexes of a table, and compare the old frame again. Then make the new frame
-//!    valid: write the header in a single write (`HeaderWrite`), or rename a new file.
+//! 5. Look again for a lock file and for indexes of a table, and check again that no other program has changed the old
+//!    frame. Then make the new frame valid: write the header in a single write (`HeaderWrite`), or rename a new file.
 //!
 //! If an error occurs before this write or rename, the old frame stays valid.
 
@@ -208,8 +208,8 @@ pub(crate) struct HeaderWrite {
 }
 
 impl HeaderWrite {
-    /// Compares two headers. An error if their lengths differ: a header of another length needs a new file, because the
-    /// chunks follow it.
+    /// Compares two headers. Fails if their lengths differ: a header of another length needs a new file, because the
+    /// chunks follow the header.
     pub(crate) fn new(before: &[u8], after: &[u8]) -> Result<Self, Error> {
         let differs = |(before, after): &(&u8, &u8)| before != after;
         let same_at_start = before.iter().zip(after).take_while(|pair| !differs(pair)).count();

@@ -42,8 +42,9 @@ impl ArrayUpdate {
         self.write(region, &items)
     }
 
-    /// Appends the items of an array along a dimension. The array must have the same shape in the other dimensions. An
-    /// array without the dimension `axis`, such as a single row, makes the array in the file longer by 1.
+    /// Appends the items of an array along a dimension. In all other dimensions, the array must be as long as the array
+    /// in the file. An array without the dimension `axis`, such as a single row, makes the array in the file longer by
+    /// 1.
     ///
     /// The chunk shape does not change. If [`write_array`](crate::write_array()) has made the file from a single row,
     /// each appended row becomes a separate chunk. So make the file with chunks for the final size of the array, as in

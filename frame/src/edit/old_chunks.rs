@@ -98,7 +98,8 @@ impl OldChunks {
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
         starts.sort_unstable();
         let hole = |&(start, len): &(u64, u64)| {
-            // In a damaged frame, a chunk can claim bytes of the next chunk.
+            // In a damaged frame, a chunk can claim bytes of the next chunk, so each hole is cut off where the next
+            // chunk starts.
             let next = next_start(&starts, start).unwrap_or(u64::MAX);
             start..start.saturating_add(len).min(next)
         };

@@ -36,7 +36,7 @@ use crate::source::ReadAt;
 /// Chunks, chunk index, trailer and all metalayers except the array's are copied unchanged. There are three exceptions.
 /// An older trailer is converted. If the frame type changes or holes are left out, the new frame gets a new chunk
 /// index. If the shape or dtype changes, the vlmetalayers that python-blosc2 has computed from the items
-/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too: a rewrite in place marks the indexes in them as stale,
+/// ([`is_derived`](crate::Vlmetalayer::is_derived)) change too. A rewrite in place marks the indexes in them as stale,
 /// so python-blosc2 does not use the indexes before it has built them again (`rebuild_index`). Indexes that cannot be
 /// read are removed. To read compressed indexes, the feature `decompress` is needed. A rewrite to another path leaves
 /// the indexes out. Array data is not decompressed.
@@ -54,21 +54,21 @@ use crate::source::ReadAt;
 ///
 /// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
 /// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, a
-/// file or directory with the temporary name can be left, and an empty directory at the path of a new sparse frame.
-/// After the rename no error is possible. The exception is a new directory on Windows, which is opened only after its
-/// rename.
+/// file or directory with the temporary name can remain, and for a new sparse frame also an empty directory at its
+/// path. After the rename no error is possible. The exception is a new directory on Windows, which is opened only after
+/// its rename.
 ///
 /// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
 /// sparse frame is a new directory. On systems other than Windows, an empty directory is at the path for a moment
 /// before the complete directory replaces it. If the path is a symbolic link, the link stays, and its target is
 /// replaced.
 ///
-/// The new file gets the mode of the old file, on Linux also its access control list, and in a rewrite in place its owner
-/// and group too. If the old frame was a file and the new frame is a directory, users who could read the file may read
-/// and enter the directory. If the old frame was a directory and the new frame is a file, users who could not enter the
-/// directory get no permissions. If the system does not allow one of these changes, the change is skipped without an
-/// error, and nobody gets more permissions than before. Hard links and other extended attributes are lost. For a rewrite
-/// in place, you need permission to write the old file.
+/// The new file gets the mode of the old file, on Linux also its access control list, and in a rewrite in place its
+/// owner and group too. If the old frame was a file and the new frame is a directory, users who could read the file may
+/// read and enter the directory. If the old frame was a directory and the new frame is a file, users who could not
+/// enter the directory get no permissions. If the system does not allow one of these attributes to be set, this
+/// attribute is skipped without an error, and nobody gets more permissions than before. Hard links and other extended
+/// attributes are lost. For a rewrite in place, you need permission to write the old file.
 ///
 /// # Locks
 ///
@@ -256,8 +256,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
-    /// - [`Unsupported`] if the frame has content that the present format cannot store, or has no array. Without an
-    ///   array, a rewrite can only change the frame type or remove holes. Also if the shape or dtype changes, and the
+    /// - [`Unsupported`] if the frame has content that the present format cannot store. Also if the frame has no array,
+    ///   unless the rewrite only changes the frame type or removes holes. Also if the shape or dtype changes, and the
     ///   items are [computed or stored elsewhere](crate::ObjectKind::is_active). Also if the shape or dtype changes in
     ///   a rewrite in place, and the array belongs to a table with indexes or generated columns.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
@@ -268,7 +268,8 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     /// - [`Stopped`] if the callback of [`on_progress`](Self::on_progress) stopped the rewrite.
     /// - [`Io`] if a file cannot be read or written.
     ///
-    /// After any error the old frame is unchanged, and nothing of the new frame is left.
+    /// After any error the old frame is unchanged. Nothing of the new frame is left, except on Windows, if a new
+    /// directory cannot be opened after its rename.
     ///
     /// [`InvalidInput`]: crate::ErrorKind::InvalidInput
     /// [`Unsupported`]: crate::ErrorKind::Unsupported

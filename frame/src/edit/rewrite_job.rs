@@ -115,7 +115,7 @@ impl<'p> Job<'p> {
         Ok((Self { old, to, changes }, destination))
     }
 
-    /// Takes the lock of the old frame, and waits for it for at most `patience`.
+    /// Takes the lock of the old frame. If another process holds it, waits for at most `patience`.
     pub(super) fn lock(&self, patience: Duration) -> Result<OldLock, Error> {
         match &self.old {
             None => Ok(OldLock::Reader { _lock: None }),
@@ -130,10 +130,10 @@ impl<'p> Job<'p> {
     }
 
     /// Returns the parts of the new frame, and the frame parsed from its header. Nothing is written yet. If the chunks
-    /// keep their places, the new frame is checked now. The check of the old frame is not enough: if its header is of
-    /// an older generation, fewer rules apply to the old frame than to the new frame. If the frame type changes or
-    /// holes are left out, the new frame is checked only after it is written, because its chunks are not in their new
-    /// places yet.
+    /// keep their places, this function also checks the new frame. The check of the old frame is not enough: if its
+    /// header is of an older generation, fewer rules apply to the old frame than to the new frame. If the frame type
+    /// changes or holes are left out, the new frame is checked only after it is written, because its chunks are not in
+    /// their new places yet.
     pub(super) fn read<R: ReadAt>(&self, frame: &Frame<R>) -> Result<(Rewritten, Frame<()>), Error> {
         let in_place = self.old.as_ref().filter(|old| old.is_in_place).map(|old| &*old.source);
         let rewritten = Rewritten::new(frame, self.changes, in_place)?;
@@ -411,7 +411,7 @@ mod tests {
     use crate::chunk_file::SPARSE_INDEX;
     use crate::file_version::FileVersion;
 
-    /// A file that another program changes just before the read whose number is `before`.
+    /// A file that another program changes after `before` reads, just before the next read.
     struct Beside<'c> {
         file: File,
         before: Cell<usize>,

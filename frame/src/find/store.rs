@@ -77,7 +77,7 @@ impl Store {
     /// an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or
     /// zip file around it is not.
     ///
-    /// The call reads `embed.b2e` and, to recognize tables, files with the name `_meta.b2f`. It finds all other members
+    /// The call reads `embed.b2e` and, to recognize tables, files with the name `_meta.b2f`. It finds the other files
     /// by their names, without reading them.
     ///
     /// # Errors
@@ -320,8 +320,8 @@ impl Store {
     }
 
     /// The tables in the store, each with its key and the trailer of its file `_meta.b2f`. The key is `/` if the whole
-    /// store is a table. The vlmetalayers in the trailer describe the table: `schema` is a JSON text with the names and
-    /// types of the columns, and usually the number of rows.
+    /// store is a table. The vlmetalayers in the trailer describe the table: `schema` is a JSON text that has the names
+    /// and types of the columns, and usually also the number of rows.
     ///
     /// ```
     /// use b2nd_frame::Store;
