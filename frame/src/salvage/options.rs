@@ -39,9 +39,9 @@ use crate::write::output::Output;
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed. Otherwise, the report lists them as [outdated](SalvageReport::outdated). |
 ///
 /// A chunk that this crate cannot decompress, because its codec or filter is a plugin, is copied, and
-/// [reported](SalvageReport::unverified). But if neither the header of the frame nor another chunk has this filter, the
-/// filter counts as wrong, and is restored as described above. Without the feature `decompress`, every compressed chunk
-/// is copied and reported.
+/// [reported](SalvageReport::unverified). But if the filter of a plugin is neither in the header of the frame nor in
+/// another chunk, it counts as wrong, and is restored as the table describes. Without the feature `decompress`, every
+/// compressed chunk is copied and reported.
 ///
 /// If chunks are lost or unverified, the new frame records this: the vlmetalayer `b2nd_salvage` lists these chunks, and a
 /// [`check`](crate::check()) warns of them ([`Salvaged`](crate::FindingCode::Salvaged)).
@@ -176,7 +176,7 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     ///
     /// If the chunk index has wrong entries, the chunks of these entries can be saved too, and are reported as
     /// [unverified](SalvageReport::unverified). For this, the file must have as many chunks as the index has entries
-    /// that are not special, and all right entries must be in the order of the file.
+    /// that are not special, and the n-th of these entries, if it is right, must point to the n-th chunk of the file.
     ///
     /// At first, writers store the chunks in the order of their numbers. But a special chunk takes no bytes in the
     /// file, so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get
@@ -184,15 +184,15 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// Without this call, a frame with several chunks and without a chunk index causes the error
     /// [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
-    /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several.
-    /// If a range has damaged chunk headers that can still be recognized, the range counts as at least one lost chunk
-    /// for each of these headers. If the sum of these minimums is higher than the number of missing chunks, no range
-    /// counts as a lost chunk, and the missing chunks are taken to be the last chunks of the array.
+    /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several. A
+    /// range in which `n` damaged chunk headers can still be recognized counts as at least `n` lost chunks. If the sum
+    /// of these minimums is higher than the number of missing chunks, no range counts as a lost chunk, and the missing
+    /// chunks are taken to be the last chunks of the array.
     ///
-    /// If the chunk index is lost, chunks count as verified only if each chunk of the array was found, or can be
-    /// recognized in a damaged range, and the file has no other chunks. Otherwise, any chunk number may be wrong, and
-    /// all chunks are [unverified](SalvageReport::unverified). If the file does not store the chunks in the order of
-    /// their numbers, even verified chunks can have wrong numbers.
+    /// If the chunk index is lost, chunks count as verified only if the file has no other chunks, and each chunk of the
+    /// array was found or can be recognized in a damaged range. Otherwise, any chunk number may be wrong, and all
+    /// chunks are [unverified](SalvageReport::unverified). If the file does not store the chunks in the order of their
+    /// numbers, even verified chunks can have wrong numbers.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
@@ -283,8 +283,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// [`Io`]: crate::ErrorKind::Io
     pub fn apply(mut self, to: impl AsRef<Path>) -> Result<(Frame, SalvageReport), Error> {
         let is_sparse = self.file.directory().is_some();
-        // The new path is checked before anything else. Otherwise, a long salvage could fail only at its end, because
-        // the path exists.
+        // The new path is checked before anything else. Otherwise, if the path exists, a long salvage would fail only
+        // at its end.
         let destination = Destination::free(to.as_ref(), is_sparse)?;
         // The deadline for the lock is now, so the lock is tried once, without waiting.
         let now = Some(Instant::now());

@@ -43,7 +43,7 @@ struct DamagedGap {
     before: usize,
     /// The offset of the first damaged byte.
     start: u64,
-    /// The number of damaged bytes. Holes that a commit has recorded can lie between these bytes, and do not count.
+    /// The number of damaged bytes. Recorded holes between these bytes do not count.
     len: u64,
     /// The number of damaged chunks in the gap that still have a recognizable header.
     traces: u64,
@@ -104,8 +104,8 @@ impl Order {
     /// a chunk. If `is_all` is true, all lost chunks were in the gaps. Otherwise some lost chunks may have been after
     /// the last chunk that was found.
     fn lost_in_gaps(&self, lost: u64, is_all: bool) -> Vec<u64> {
-        // The largest remainder method: each gap gets its share rounded down, but at least `least`. The chunks that
-        // are then left go to the gaps with the largest remainders, one chunk to each.
+        // The largest remainder method: each gap gets its share rounded down, but at least `least`. The remaining
+        // chunks go to the gaps with the largest remainders, one chunk to each.
         let least: Vec<u64> = self.gaps.iter().map(|gap| gap.traces.max(1)).collect();
         // If the sum of the minimums is higher than the number of lost chunks, some gaps hold old bytes and no lost
         // chunk. Nothing shows which gaps these are, so no gap gets a lost chunk.
@@ -140,7 +140,7 @@ impl Order {
 
 /// Finds the chunks in the order of the file. In a contiguous frame, reads one chunk header after another, from `start`
 /// on. If a chunk header is not valid, searches for the next valid chunk header. In a sparse frame, lists the chunk
-/// files without reading them. Only the holes that were recorded before `frame_len` are skipped.
+/// files without reading them. Holes are skipped if their record ends at or before the offset `frame_len`.
 pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     start: u64,

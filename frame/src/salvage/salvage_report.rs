@@ -38,12 +38,12 @@ pub struct SalvageReport {
     /// - The entry of the chunk in the chunk index is wrong, so the place of the chunk was inferred. Either it is the
     ///   only chunk in the file without an entry, or the order of the file was [assumed](crate::Salvage::assume_order).
     ///   If two entries point to the same chunk, either entry can be wrong, so the chunks of both entries are reported.
-    /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
-    ///   not have exactly the chunks of the array. All stored chunks are unverified then.
-    /// - The chunk index that was found is from before the last commit of `ArrayUpdate`, because the file ends within that
-    ///   commit. All stored chunks are unverified then.
-    /// - The header is lost, and several header lengths fit the chunk index, or no header length fits all its entries.
-    ///   With another header length, the entries would point to other chunks.
+    /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file
+    ///   does not have exactly the chunks of the array. In that case, all stored chunks are unverified.
+    /// - The chunk index that was found is from before the last commit of `ArrayUpdate`, because the file ends within
+    ///   that commit. In that case, all stored chunks are unverified.
+    /// - The header is lost, and either several header lengths fit the chunk index, or no header length fits all its
+    ///   entries. With another header length, the entries would point to other chunks.
     /// - The chunk is special, but the file has bytes that are not known to belong to another chunk. If the entry of
     ///   the chunk is damaged, these bytes may be its data.
     /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with more zeros than a compressor writes,
@@ -162,13 +162,13 @@ pub(super) const FRAME_TYPE_NAME: &str = "the frame type";
 pub enum Restored {
     /// The whole header: more than half of its fixed bytes were wrong.
     Header,
-    /// The file `chunks.b2frame` of a sparse frame, which was missing or empty. Its vlmetalayers, and metalayers other
-    /// than that of the array, are lost.
+    /// The file `chunks.b2frame` of a sparse frame, which was missing or empty. The vlmetalayers and all metalayers
+    /// except the array's metalayer are lost.
     HeaderFile,
     /// A byte of the header that has only one right value.
     Byte {
-        /// The part that the byte belongs to: `the header` or `the magic`. If the byte is the marker of a field, the
-        /// name of this field.
+        /// The part that the byte belongs to: `the header`, `the magic`, or the name of a field if the byte is its
+        /// marker.
         part: &'static str,
         /// The offset of the byte in the frame.
         offset: usize,
@@ -220,8 +220,8 @@ pub struct AssumedOrder {
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,
-    /// If a chunk index was found, the number of chunks with a wrong entry. Only the places of these chunks follow from
-    /// the order of the file. 0 if the chunk index is lost.
+    /// The number of chunks with a wrong entry in the chunk index. Only the places of these chunks follow from the
+    /// order of the file. 0 if the chunk index is lost.
     pub wrong_entries: u64,
 }
 
@@ -315,8 +315,8 @@ impl SalvageReport {
     /// Whether any damage was found, or a chunk could not be verified. If the result is `false`, either the file is
     /// undamaged, or a value is wrong and nothing else in the file shows that it is wrong. For example, a wrong shape
     /// can have the same grid of chunks as the right shape, and a wrong chunk shape can have the same grid of blocks as
-    /// the right chunk shape. A dtype or data can also be wrong. If there are [`unowned`](Self::unowned) bytes, entries
-    /// of the chunk index can be wrong too.
+    /// the right chunk shape. The dtype or the data can also be wrong. If there are [`unowned`](Self::unowned) bytes,
+    /// entries of the chunk index can be wrong too.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

@@ -50,8 +50,8 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about a compressed chunk that ends in a page of zeros, if no bytes follow it: it is the last chunk before
-/// the chunk index, or it ends where its chunk file ends.
+/// The doubt about a compressed chunk that ends in a page of zeros, if it ends where the chunk index begins or where
+/// its chunk file ends.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 
@@ -170,7 +170,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         }
         let mut is_supported = true;
         if header.has_table() {
-            // A check with `CheckDepth::ChunkData` makes the same tests. Without them here, such a check could find
+            // A check with `CheckDepth::ChunkData` makes the same tests. If this code made no tests, a check could find
             // errors in the new frame.
             let checked = check_support(&header);
             match checked.and_then(|header| chunk_data::check(&header, &bytes, &after, at)) {
@@ -389,7 +389,7 @@ struct ChunkCopier<'w, 'p, W: Write> {
     restored: Vec<ChunkRange>,
     /// The saved chunks that are not compressed, so damage in them leaves no trace.
     uncompressed: Vec<ChunkRange>,
-    /// Whether the chunk index is lost or has wrong entries, or the header of any chunk was restored.
+    /// Whether the chunk index is lost, has wrong entries or a wrong flag, or the header of any chunk was restored.
     is_damaged: bool,
 }
 

@@ -35,8 +35,8 @@ use crate::trailer::frame_trailer::{END_LEN, HEAD_LEN, MAX_TRAILER_LEN, Trailer}
 use crate::trailer::salvage_note::{SALVAGE_NAME, SalvageNote};
 use crate::write::frame_plan::Sizes;
 
-/// The maximum number of places where a chunk index is searched for, besides the place according to the header. If more
-/// places are possible, the last places in the file are tried, because the index follows the chunks.
+/// The maximum number of places that are tried as the place of the chunk index, besides the place according to the
+/// header. If more places are possible, the last places in the file are tried, because the index follows the chunks.
 const MAX_PLACES: usize = 16;
 
 /// The maximum number of entries of a possible chunk index that are compared with the chunks. This limits the time that

@@ -35,11 +35,11 @@ impl From<Error> for NotRead {
 }
 
 impl IndexPages {
-    /// Keeps bytes of the index for the next [`load`](Self::load). `start` is their offset in the frame. The array
-    /// keeps the bytes at the start of the index.
+    /// Keeps bytes of the index for the next [`load`](Self::load). `start` is their offset in the frame. But if they
+    /// are the start of the index, `array` keeps them.
     pub(super) fn take(&mut self, array: &SharedArray, start: u64, bytes: Window) -> Result<(), Error> {
-        // If the array already has the start of the index, these bytes are for a page. A page can begin there if the
-        // table of blocks in the index is damaged.
+        // If the table of blocks in the index is damaged, a page can begin at the start of the index too. So if the
+        // array already has the start of the index, these bytes are for a page.
         if start == index_start(&array.header) && array.index().is_none() {
             return array.set_index(bytes);
         }
@@ -52,8 +52,8 @@ impl IndexPages {
         self.pages.get(&number).map(|page| page.as_slice())
     }
 
-    /// The offset of the next chunk after an offset in the frame, or of the index after the last chunk; `None` if the
-    /// next offset is not known.
+    /// The offset of the first chunk that begins after `place`, or of the index if no such chunk follows; `None` if
+    /// this offset is not known.
     pub(super) fn next_start(&self, place: u64) -> Option<u64> {
         next_start(&self.chunk_starts, place)
     }

@@ -148,8 +148,8 @@ impl Pieces {
             (chunk, _) if chunk > start => chunk,
             (_, block) if block > start => block,
             _ if !self.has_block_rows => target,
-            // Here, the block in which the piece starts ends after the target, and the piece ends with this block. If
-            // the block extends beyond its chunk, the piece ends with the chunk.
+            // Here, `start` and `target` are in the same block, and the piece ends with this block. If the block
+            // extends beyond its chunk, the piece ends with the chunk.
             _ => (block_start(start) + self.block).min(chunk_start(start) + self.chunk),
         }
     }

@@ -160,8 +160,8 @@ impl SlicePlan {
     ///
     /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the number of ranges or of bytes is wrong, or if the plan
     /// has no wave left. The plan is then unchanged. Also the errors of [`Slice::read`](crate::Slice::read), except
-    /// those of reading a file. After an error of `Slice::read`, [`ranges`](Self::ranges) is empty, and the plan cannot
-    /// be continued.
+    /// those of reading a file. After an error other than `InvalidInput`, [`ranges`](Self::ranges) is empty, and the
+    /// plan cannot be continued.
     pub fn take(&mut self, wave: impl IntoIterator<Item: Into<Vec<u8>>>) -> Result<(), Error> {
         if self.state != State::Reading {
             return Err(self.out_of_order());

@@ -1,4 +1,4 @@
-//! The selected items of a slice. The subscripts have been compared with the shape of the array.
+//! The selected items of a slice. The subscripts are already checked against the shape of the array.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -90,7 +90,8 @@ impl Selection {
                 linear = self.runs.as_ref().map(|runs| of.chunks_from(runs, part as u64));
             }
         }
-        // `nth` computes the position of a chunk in one step, but `skip` would take a step for each earlier chunk.
+        // `nth` of the chunks computes the position of a chunk in one step. `skip` after `flatten` would take a step
+        // for each earlier chunk.
         let first = grid.as_mut().and_then(|chunks| chunks.nth(part));
         let grid = first.into_iter().chain(grid.into_iter().flatten());
         let linear = linear

@@ -242,7 +242,8 @@ impl SharedArray {
         locked(&self.scratch).pop().unwrap_or_default()
     }
 
-    /// Keeps memory for decompressing for a later slice, up to [`SCRATCH_LEN`] bytes together.
+    /// Keeps memory for decompressing for a later slice, unless all kept memory would then exceed [`SCRATCH_LEN`]
+    /// bytes.
     pub(super) fn keep_scratch(&self, scratch: Scratch) {
         let mut kept = locked(&self.scratch);
         let nbytes: usize = kept.iter().chain([&scratch]).map(Scratch::nbytes).sum();

@@ -126,9 +126,9 @@ impl<R: ReadAt> Slice<'_, R> {
     ///   bytes than the slice and also exceeds the [expansion limit](crate::expansion_limit()).
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the header of a needed chunk breaks a rule of
     ///   [`check`](crate::check()), or if a needed block cannot be decompressed. Also if the needed chunks together
-    ///   have more bytes than the frame, or if two of them are in the same chunk file. If two chunks of a contiguous
-    ///   frame share bytes, a slice reads both if they can be decompressed. Only a check and a salvage compare the
-    ///   places of all chunks.
+    ///   have more bytes than the frame, or if two of them are in the same chunk file. Two chunks of a contiguous frame
+    ///   that share bytes are both read if they can be decompressed. Only a check and a salvage compare the places of
+    ///   all chunks.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed or replaced after the array was opened
     ///   ([more about it](Array#if-the-file-changes)).
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read.

@@ -33,9 +33,9 @@ use crate::source::ReadAt;
 // table.
 pub(super) const FIRST_READ: u64 = 1 << 14;
 
-/// The memory for planning a read: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` bytes for each block. A read counts as at
-/// least this number of bytes of the wave, even if the read is shorter. Otherwise, a small file could make us plan
-/// millions of reads and blocks in one wave.
+/// The memory for planning a read: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` bytes for each block. If a read has fewer
+/// bytes than this memory, the memory counts toward the limit of the wave instead. Otherwise, a small file could make
+/// us plan millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
 
@@ -109,7 +109,7 @@ pub(super) struct Waves {
     frame_bytes: Option<Arc<Vec<u8>>>,
     /// The part number of the next chunk (see [`Selection::chunks_from`]).
     next: usize,
-    /// Chunks whose headers are known, but of which the slice still needs bytes.
+    /// Chunks whose headers are known. The slice still needs more bytes of each of them.
     open_chunks: VecDeque<OpenChunk>,
     /// The reads that the current wave covers.
     planned: Vec<PlannedRead>,

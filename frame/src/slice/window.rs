@@ -3,7 +3,7 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a chunk in a buffer that one read has filled. Several tasks can share the buffer.
+/// Bytes of a chunk or of the chunk index, in a buffer that one read has filled. Several tasks can share the buffer.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,

@@ -125,7 +125,7 @@ pub(crate) fn outdated(trailer: &Trailer, is_copy: bool) -> Result<Option<(Vec<u
 }
 
 /// Names the data that python-blosc2 has computed from the items of a table's columns; `None` if there is none. `table`
-/// is the trailer of the table's file `_meta.b2f`. Data that cannot be read counts as valid.
+/// is the trailer of the table's file `_meta.b2f`. Stale indexes do not count, but data that cannot be read does.
 pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
     let has_valid = |layer: &Vlmetalayer| {
         let Ok(value) = layer.value() else { return true };
@@ -247,7 +247,7 @@ mod tests {
             // A map without its second descriptor, and bytes after the map.
             b"\x81\xa7indexes\x82\xa1a\x81\xa5stale\xc2",
             b"\x80\x80",
-            // More items than there are bytes.
+            // A map that claims more items than there are bytes.
             b"\x81\xa7indexes\xdf\xff\xff\xff\xff",
             b"\x81\xa1a\xdf\xff\xff\xff\xff",
         ];

@@ -231,8 +231,8 @@ impl Trailer {
         self.embed_map().unwrap_or_default().into_keys().collect()
     }
 
-    /// The place of each key of the store, from the [list](super::embed_list) of embedded frames; `None` if the list
-    /// cannot be read.
+    /// For each key of the store, the place of its data, from the [list](super::embed_list) of embedded frames; `None`
+    /// if the list cannot be read.
     pub(crate) fn embed_map(&self) -> Option<BTreeMap<String, EmbedPlace>> {
         map_value(&self.list(EMBED_LIST_NAME)?, "embed_map")
     }
@@ -295,7 +295,7 @@ impl Vlmetalayer {
         self.metalayer.raw_name()
     }
 
-    /// Whether the name is UTF-8, so python-blosc2 can read it.
+    /// Whether the name is UTF-8. Otherwise, python-blosc2 cannot read it.
     pub(crate) fn has_name_in_utf8(&self) -> bool {
         core::str::from_utf8(self.metalayer.raw_name()).is_ok()
     }
