@@ -5,9 +5,9 @@
 // metalayer. Only the fields of a `Meta` are written by hand, because their types differ from entry to entry.
 //
 // The two layouts of Caterva 0.1 (2019) are not in the table. They have three entries, `ndim`, `shape` and
-// `chunkshape`, but no version and no block shape. In one of the two layouts, the integers also have another marker
-// than today, and the byte order of the machine that wrote them. No program writes these layouts today. This crate
-// recognizes the first byte of these layouts, and its error message names Caterva 0.1.
+// `chunkshape`, but no version and no block shape. In one of the two layouts, the integers differ too: they have
+// another marker than today, and the byte order of the machine that wrote them. No program writes these layouts today.
+// This crate recognizes the first byte of these layouts, and its error message names Caterva 0.1.
 
 use core::fmt;
 use core::str::FromStr;
@@ -178,7 +178,7 @@ macro_rules! entries {
                 None
             }
 
-            /// Whether fields with these names, in this order, can hold the entries of the layout in their order.
+            /// Whether a struct with these field names, in this order, can hold the entries of the layout.
             // The names of a struct with a derived `Serialize` or `Deserialize` are constants. The function is inlined
             // and has one comparison per entry instead of a loop, so the compiler can compute the result for such a
             // struct. The compiler would not unroll a loop over the names.
@@ -396,7 +396,7 @@ pub(crate) const OUTER_MARKERS: &str = "7, 6 or 5 (0x97, 0x96 or 0x95)";
 /// The names of the layouts, for messages.
 const LAYOUT_NAMES: &str = "b2nd, b2nd-mismarked, b2nd-six or caterva";
 
-/// The size of everything before the text of the dtype in layout `B2nd`. In no other layout is it larger.
+/// The size of everything before the text of the dtype in layout `B2nd`. This size is the largest of all layouts.
 pub(crate) const BEFORE_TEXT: Size = Layout::B2nd.bytes_before(Entry::Dtype).plus(Encoding::Str32.size());
 
 impl fmt::Display for Layout {

@@ -117,7 +117,7 @@
 //! The position of a field, not its name, determines its entry, so two fields in the wrong order would be swapped
 //! silently. To prevent this, a field that has the name of an entry must be in the position of that entry. The name of
 //! a field determines its entry only if a struct reads a layout with fewer entries than the struct has fields. `chunks`
-//! and `chunk_shape` count as names of `chunkshape`, `blocks` and `block_shape` as names of `blockshape`.
+//! and `chunk_shape` count as names of `chunkshape`. `blocks` and `block_shape` count as names of `blockshape`.
 //!
 //! # Serde's data model
 //!

@@ -11,8 +11,8 @@
 //! | `serialize_elements!` | the traits that receive the elements of a sequence, tuple or tuple struct |
 //! | `deserialize_through!` | methods of `Deserializer` for types that count as another type |
 //!
-//! The arguments of the macros are kinds of types, such as `integers` or `sequences`. Each kind stands for one or more
-//! of serde's types.
+//! Three of the macros (`…_through!`, `…_rejects!`) take kinds of types as arguments, such as `integers` or `newtype`.
+//! Each kind stands for one or more of serde's types.
 
 /// Generates the associated types of a [`serde::Serializer`]: its result, its error, and the types that receive the
 /// elements of a sequence, the fields of a struct and the entries of a map.
@@ -193,7 +193,8 @@ macro_rules! deserialize_through {
         }
     };
     (@option) => {
-        // Always `Some`: the format has no marker for an absent value. `None` comes from serde, for a missing field.
+        // The value is always `Some`, because the format has no marker for an absent value. For a missing field, serde
+        // itself gives `None`.
         #[inline]
         fn deserialize_option<V: serde::de::Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
             visitor.visit_some(self)

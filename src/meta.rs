@@ -197,7 +197,7 @@ impl Meta {
         let extent = Dimensions::collect(shape.iter().map(|&items| items.unsigned_abs()));
         let blockshape = Geometry::default_blockshape(&extent, typesize);
         let chunkshape = Geometry::default_chunkshape(&extent, &blockshape, typesize);
-        // A default chunk has at most 4 MiB, or a single item that is larger. An item counts as at least 1 byte, so no
+        // A default chunk has at most 4 MiB, unless a single item is larger. An item counts as at least 1 byte, so no
         // dimension of a chunk or block is above 2^22. Every dimension fits int32, so the fallback `i32::MAX` is never
         // used.
         let int32 =

@@ -214,7 +214,7 @@ impl Place {
         let Self { start, layout, ndim, entry, dimension_number } = self;
         let offset = start as usize + layout.bytes_before(entry).of(ndim);
         if let Some(dimension) = dimension_number.checked_sub(1) {
-            // The size of the marker of the vector and of the dimensions before this one.
+            // The size of the marker of the vector, plus the size of the dimensions before this one.
             let before = entry.encoding().size().of(dimension);
             error.in_dimension(entry, dimension.into()).at(offset + before)
         } else {

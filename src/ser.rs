@@ -7,8 +7,9 @@
 //!                                 one call for each entry └─▶ TextSerializer ────┘
 //! ```
 //!
-//! `to_vec` writes into a vector of fixed length. `serialized_size` writes into an empty buffer, so it only counts the
-//! bytes. A `Meta` is a struct whose first field gives the layout (`SerializeMeta`).
+//! `to_vec` first writes into a vector of `NEW_VEC_LEN` bytes, which is long enough for nearly every metalayer.
+//! `serialized_size` writes into an empty buffer, so it only counts the bytes. A `Meta` is a struct whose first field
+//! gives the layout (`SerializeMeta`).
 
 #[cfg(feature = "alloc")]
 use alloc::{vec, vec::Vec};
@@ -345,12 +346,12 @@ fn layout_of(gives: usize, requested: Option<Layout>) -> Result<Layout, Error> {
 }
 
 /// A metalayer that is being written, entry by entry.
-// The methods that choose the entry of a field are `inline(always)`. Only then does the compiler know the entry of each
-// field, and remove the comparisons of names and the matches over entries.
+// The methods that choose the entry of a field are `inline(always)`. So the compiler knows the entry of each field, and
+// removes the comparisons of names and the matches over entries.
 #[derive(Debug)]
 pub struct SerializeMetalayer<'s> {
     writer: Writer<'s>,
-    /// The number of bytes that the serializer has written. When the metalayer is complete, its length is added.
+    /// The number of bytes that the serializer has written. When this metalayer is complete, its length is added.
     written: &'s mut usize,
     must_fit: bool,
     /// The layout that has the same entries as the value.
@@ -368,8 +369,8 @@ impl SerializeMetalayer<'_> {
         self.next.take().ok_or_else(ignored_error)
     }
 
-    /// Writes the next entry. If the entry is a field of a struct, and the name of the field is well-known, checks that
-    /// the name belongs to this entry.
+    /// Writes the next entry. If the entry is a field of a struct, its name is checked: it must not be a well-known
+    /// name of another entry.
     #[inline(always)]
     fn entry<T: Serialize + ?Sized>(&mut self, field: Option<&'static str>, value: &T) -> Result<(), Error> {
         let next = self.take_next()?;
@@ -518,7 +519,7 @@ fn requested_layout(value: Layout, requested: Option<Layout>) -> Result<Layout, 
     }
 }
 
-/// The error for a user's own struct that has the name of a `Meta` and its number of fields, but other fields.
+/// The error for a user's own struct with the name and the number of fields of a `Meta`, but with other fields.
 #[cold]
 fn wrong_meta_fields() -> Error {
     LayoutFault::NoLayout { gives: META_FIELDS.len() }.error()

@@ -117,8 +117,8 @@ impl<T: FixedInt> ExactSizeIterator for Integers<'_, T> {
     }
 }
 
-/// The text of a dtype that was read, without NUL. If the dtype is not UTF-8, the `Err` has its bytes, because a Rust
-/// type can still take the bytes.
+/// The text of a dtype that was read, without NUL. If the dtype is not UTF-8, the `Err` has its bytes, because the
+/// caller's Rust type may accept bytes.
 pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
 
 /// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. With `()`, the
@@ -442,8 +442,8 @@ impl<'s> Writer<'s> {
     }
 
     /// Writes the text of a value as `dtype`.
-    // The text is formatted directly into the buffer, so it needs no heap. The header before the text is written last,
-    // because it contains the length of the text.
+    // The text is formatted directly into the buffer, so it needs no heap. The header, which stands before the text, is
+    // written last, because it contains the length of the text.
     pub(crate) fn display<T: Display + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
         let start = self.position;
         self.position += STR32_HEADER;
@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn reader_does_not_move_after_an_error() {
         for byte in [0x80, 0x91, 0xd2, 0xdb, 0xff] {
-            // The vector and the text are cut off.
+            // As a vector, the bytes are cut off. As a text, they have a length above the limit.
             let bytes = [byte, 0xd2, 0, 0, 0];
             let mut reader = Reader::new(&bytes);
             assert!(reader.fixint::<Error>().is_err());

@@ -3,12 +3,12 @@
 use super::Geometry;
 use super::dimensions::Dimensions;
 
-/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB, together with its compressed
-/// bytes, fits the L2 cache of a core. A chunk of 4 MiB has 32 such blocks.
+/// The target sizes of a block and of a chunk, in bytes. A block of 128 KiB, together with its compressed bytes, fits
+/// the L2 cache of a core. A chunk of 4 MiB has 32 such blocks.
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// If a dimension is shorter than this number of parts of the target length, the parts are shortened so that the last
+/// If fewer than this number of parts of the target length fit a dimension, the parts are shortened so that the last
 /// part is nearly as long as the others. With so few parts, the padding of a short last part would be a large share of
 /// the dimension.
 const MANY_PARTS: u64 = 8;

@@ -84,8 +84,8 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward by `steps` items, in C order, in the box from `start` to `stop`. After the last
-    /// item of the box, the first item follows again. No dimension of the box may be empty, and the box must have more
+    /// Moves this coordinate forward by `steps` items, in C order, in the box from `start` to `stop`. From the last
+    /// item of the box, it moves on to the first item. No dimension of the box may be empty, and the box must have more
     /// items than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {

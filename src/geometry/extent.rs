@@ -121,8 +121,8 @@ impl Extent {
 
     /// Iterates over the cells that have items of the box, in a grid whose cells have the shape `shape`. The first cell
     /// of the grid begins at `origin`. Each result is the coordinate of a cell in the grid. But along a dimension where
-    /// the step of the box is longer than a cell, the result is the index of an item of the box. [`cell`](Self::cell)
-    /// converts this index to the coordinate of the cell.
+    /// the step of the box is longer than a cell, the result counts items of the box, not cells. [`cell`](Self::cell)
+    /// converts each result to the coordinate of the cell.
     pub(super) fn cells(&self, origin: &Dimensions, shape: &[u64]) -> Cells {
         // The cell shape has a 0 only if the box has no items. So after this return, the divisions below never divide
         // by 0.

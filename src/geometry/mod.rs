@@ -80,8 +80,8 @@
 //!   items, so E, P, G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
-//!   0\]. The draft specification does not define the order, so this crate accepts both shapes. But if the E of a
-//!   single dimension does not fit int64, this crate rejects the shape, even if another dimension is 0.
+//!   0\]. The draft specification does not define the order, so this crate accepts both shapes. But if E does not fit
+//!   int64 along one dimension, this crate rejects the shape, even if another dimension is 0.
 //! - S near the limit of int64: C-Blosc2 adds a whole chunk to S before it checks the limit, so it rejects S = 2^63 - 2
 //!   with C = 7. This crate accepts this shape, because E is 2^63 - 1, which fits int64.
 //! - A version other than 0: C-Blosc2 ignores the version. `Meta::geometry` rejects the metalayer, because the rules of
@@ -304,7 +304,7 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If the chunk has more bytes than Blosc2 allows: 2147483615.
+    /// If the chunk has more than 2147483615 bytes, the maximum that Blosc2 allows.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

@@ -11,8 +11,8 @@ use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 
 impl Geometry {
-    /// The chunks that the array keeps when its shape changes. It grows or shrinks at the end of each dimension. The
-    /// chunk shape and the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
+    /// The chunks that the array keeps when its shape changes. The array grows or shrinks at the end of each dimension.
+    /// The chunk shape and the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Iterates over the coordinates of the runs. Along each dimension, a coordinate counts runs, not items.
     pub(super) over: Cells,
-    /// The array coordinate of the block's first item in the selection. The first run begins at this item.
+    /// The array coordinate of the first selected item of the block. The first run begins at this item.
     pub(super) first: Dimensions,
     /// The distance from a run to the next run along each dimension, in items.
     pub(super) step: Dimensions,
@@ -57,7 +57,7 @@ iterate!([] Runs => Run);
 impl ExactSizeIterator for Runs {}
 
 /// Items that are contiguous both in a decompressed chunk and in the selection. The selection is the whole array or a
-/// slice. The items of the selection count as a separate array in C order.
+/// slice. The items of a slice form an array of their own, in C order.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -84,8 +84,8 @@ impl Run {
     /// range counts items.
     // The type size is an argument, because the three shapes that make a geometry do not include a type size. If a type
     // size were optional in a geometry, every type of this module would need two versions, one with a type size and one
-    // without. A result that can be `None` is no extra work for the caller. The caller passes the range to the method
-    // `get` of a buffer, which can return `None` too.
+    // without. That the result can be `None` is no extra work for the caller: the caller passes the range to the method
+    // `get` of a buffer, and `get` can return `None` too.
     #[must_use]
     #[inline]
     pub fn source(&self, typesize: usize) -> Option<Range<usize>> {

@@ -156,7 +156,8 @@ impl KnownFile {
     }
 }
 
-/// The attributes as a JavaScript object. A value with too long or too deeply nested JSON is `null`.
+/// The attributes as a JavaScript object. If the JSON of a value is too long or too deeply nested, the value becomes
+/// `null`.
 fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     let entries = trailer.vlmetalayers().iter().map(|layer| {
         let value = layer.value().map_err(|error| thrown(&error))?;

@@ -22,8 +22,8 @@ const WINDOW_LOG_SHIFT: u32 = 3;
 /// The longest header of a frame.
 const MAX_HEADER: usize = 14;
 
-/// After this number of bytes, positions start at 0 again, so that they fit 32 bits. Matches cannot copy bytes from
-/// before such a new start.
+/// After this number of bytes, positions start at 0 again, so that they fit 32 bits. A match after such a new start
+/// cannot copy bytes from before it.
 const SEGMENT: usize = 1 << 30;
 
 /// Compresses data, and appends the frame to `output`. Use an [`Encoder`] for many short slices.
@@ -58,7 +58,7 @@ pub const fn max_output_len(length: usize) -> usize {
     (length - block).saturating_add(headers + max_attempt(block))
 }
 
-/// An encoder that keeps its memory for the next data.
+/// An encoder that keeps its memory for the next call.
 ///
 /// ```
 /// use zstd_encode::Encoder;

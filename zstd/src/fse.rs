@@ -45,7 +45,7 @@ impl Distribution {
         Self { log: 0, shares }
     }
 
-    /// The distribution with the lowest cost for these counts. At least two counts must be positive.
+    /// A distribution with a low cost for these counts. At least two counts must be positive.
     pub(crate) fn fit(counts: &Counts, max_log: u32) -> Self {
         let total: u32 = counts.iter().sum();
         let used = counts.iter().filter(|&&count| count > 0).count();
@@ -61,8 +61,8 @@ impl Distribution {
             }
         }
         let mut left = (1 << log) - shares.iter().sum::<i16>();
-        // Changes shares by 1 until their sum is the number of states. Each change is the one that costs least or saves
-        // most.
+        // Changes shares by 1 until their sum is the number of states. Each change adds a state where it saves most, or
+        // removes a state where this costs least.
         while left != 0 {
             let step = left.signum();
             let rows = shares.iter().zip(counts).enumerate();

@@ -293,7 +293,7 @@ mod tests {
         // 129 means that two weights follow, of four bits each. The code of byte 0 has one bit, and the codes of the
         // bytes 1 and 2 have two bits.
         assert_eq!(output, [129, 0x21]);
-        // Finite State Entropy cannot describe many equal weights, and these are too many for four bits each.
+        // Finite State Entropy cannot describe weights that are all equal, and these are too many for four bits each.
         let codes = Codes::new(&[1; BYTES]);
         assert!(codes.write(&mut output).is_none());
     }

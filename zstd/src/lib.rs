@@ -1,5 +1,5 @@
-//! Compresses to the [Zstandard](https://www.rfc-editor.org/rfc/rfc8878) format (zstd) at all levels, without C and
-//! without `unsafe`. To decompress, use another crate, for example zrip.
+//! Compresses to the [Zstandard](https://www.rfc-editor.org/rfc/rfc8878) format (zstd) at the levels 1 to 22, without C
+//! and without `unsafe`. To decompress, use another crate, for example zrip.
 //!
 //! ```
 //! let text = b"Each line of this text is the same as the line before.\n".repeat(100);
@@ -23,8 +23,8 @@
 //! | 7 to 12 | rows of 16 candidates | looking for a better match at the next two positions |
 //! | 13 to 22 | binary trees | finding the cheapest sequences |
 //!
-//! If a better match is found at a next position, the search goes on from there for a still better one. For data of
-//! more than 256 KiB, the levels 13 to 15 do the same as 11 and 12. So at the levels 13 to 15, a frame can be longer
+//! If a next position has a better match, the parser looks for a still better one at the positions after it. For data
+//! of more than 256 KiB, the levels 13 to 15 do the same as 11 and 12. So at the levels 13 to 15, a frame can be longer
 //! than the frame of the C library. For example, 1 MiB of random bytes 0 and 1 gives a frame that is 12 % longer at
 //! level 15.
 //!
@@ -42,7 +42,7 @@
 //!
 //! # Limits of memory and time
 //!
-//! An [`Encoder`] keeps its memory for the next data. In addition to the output, it needs at most this memory:
+//! An [`Encoder`] keeps its memory for the next call. In addition to the output, it needs at most this memory:
 //!
 //! | levels | memory |
 //! |---|---|

@@ -14,8 +14,7 @@ pub(crate) struct Sequence {
 /// The shortest match of the format.
 pub(crate) const MIN_MATCH: u32 = 3;
 
-/// The three most recent different distances (`Repeated_Offsets`), the latest one first. A frame starts with 1, 4 and
-/// 8.
+/// The three recent distances of the format (`Repeated_Offsets`), the latest one first. A frame starts with 1, 4 and 8.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent(pub(crate) [u32; 3]);
 

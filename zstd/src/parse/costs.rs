@@ -24,7 +24,7 @@ pub(crate) struct Costs {
     pub(crate) total: u64,
 }
 
-/// The costs of the codes of numbers and their additional bits.
+/// The costs of the numbers of one kind: of their codes and their additional bits.
 #[derive(Debug)]
 struct NumberCosts {
     kind: &'static Kind,
@@ -97,7 +97,7 @@ impl Costs {
 }
 
 impl NumberCosts {
-    /// The costs for these counts, and the cost of all that was counted.
+    /// The costs for these counts, and the total cost of all counted numbers.
     fn new(kind: &'static Kind, counts: &Counts) -> (Self, u64) {
         let (mut codes, mut total) = costs(counts);
         for ((cost, &count), code) in codes.iter_mut().zip(counts).zip(0..) {
@@ -119,8 +119,8 @@ impl NumberCosts {
     }
 }
 
-/// The cost of each symbol, and of all that was counted. Each count is increased by one half, so that a symbol that did
-/// not occur has a cost, too.
+/// The cost of each symbol, and the total cost of all counted symbols. Each count is increased by one half, so that a
+/// symbol with the count 0 has a cost too.
 fn costs<const N: usize>(counts: &[u32; N]) -> ([u32; N], u64) {
     let all = log2(counts.iter().map(|count| 2 * count + 1).sum());
     let costs = counts.map(|count| all - log2(2 * count + 1));

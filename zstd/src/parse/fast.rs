@@ -76,7 +76,7 @@ impl FastParser {
         }
     }
 
-    /// Replaces the latest position with the same hash by `at`, and returns the replaced position.
+    /// Makes `at` the latest position with its hash, and returns the position that was the latest before.
     #[inline]
     fn exchange(&mut self, word: u64, at: usize) -> usize {
         let slot = hash(word, self.hashed, self.log);

@@ -88,7 +88,7 @@ impl Rows {
         self.next = at;
     }
 
-    /// The longest match at a position; among equally long matches, the nearest one. The match does not go beyond
+    /// The longest match at a position with a candidate of its row that has the same tag. The match does not go beyond
     /// `end`. Its length is 0 if no match has four bytes. The method also adds the position to its row. At least eight
     /// bytes must be left from the position on.
     #[inline]
