@@ -70,8 +70,8 @@ impl ChunkHeader {
     /// # Errors
     ///
     /// [`Table`](crate::ErrorKind::Table) if the offset of a block lies within the header, the table or the dictionary,
-    /// or outside of the chunk. Also if blocks of different sizes are not in order, or if the length of the dictionary
-    /// is negative or too large.
+    /// or outside of the chunk. The error is the same if blocks of different sizes are not in order, or if the length
+    /// of the dictionary is negative or too large.
     pub fn check_table(&self, chunk: &[u8]) -> Result<(), Error> {
         let bytes = chunk.get(self.header_len..).unwrap_or_default();
         let length = self.table_len().unwrap_or_default();
@@ -100,8 +100,8 @@ impl ChunkHeader {
 /// ```
 #[derive(Debug)]
 pub struct BlockTable {
-    /// The offset in the chunk of the end of the table, or of the end of the dictionary if there is one. No block may
-    /// begin before this offset.
+    /// The end of the table, or of the dictionary if there is one, as an offset in the chunk. No block may begin before
+    /// this offset.
     end: usize,
     cbytes: usize,
     has_variable_blocks: bool,

@@ -48,8 +48,8 @@ pub struct Decompressor {
     reference: Vec<u8>,
 }
 
-/// Decompresses a chunk to a vector. The chunk may have at most `limit` bytes of data, because a chunk of a few bytes can
-/// claim 2 GiB. Items that were never written become zeros. Bytes after the chunk are ignored.
+/// Decompresses a chunk to a vector. A chunk of a few bytes can claim 2 GiB, so the chunk may have at most `limit`
+/// bytes of data. Items that were never written become zeros. Bytes after the chunk are ignored.
 ///
 /// To decompress many chunks, use a [`Decompressor`], which reuses its memory.
 ///
@@ -70,10 +70,10 @@ pub struct Decompressor {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the chunk has more than `limit` bytes of data,
+/// [`ErrorKind::DataTooLong`](crate::ErrorKind::DataTooLong) if the chunk has more than `limit` bytes of data.
 /// [`Unsupported`](crate::ErrorKind::Unsupported) if this crate [cannot decompress](crate#what-is-decompressed) the
-/// chunk, [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data, and any other kind if the
-/// chunk is damaged.
+/// chunk. [`NoMemory`](crate::ErrorKind::NoMemory) if the system has no memory for the data. Any other kind means that
+/// the chunk is damaged.
 pub fn decompress_to_vec(chunk: &[u8], limit: usize) -> Result<Vec<u8>, Error> {
     let chunk = Chunk::parse(chunk)?;
     let nbytes = chunk.header().nbytes;

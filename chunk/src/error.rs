@@ -41,9 +41,9 @@ pub enum ErrorKind {
     Header,
     /// An offset in the table of blocks is invalid, or the length of the dictionary is negative or too large.
     Table,
-    /// A block or the dictionary is damaged, or a block cannot be decompressed without the rest of the chunk. Also if
-    /// the number of the codec or of a filter is unknown, except for the numbers 160 to 255, which are for users. Also
-    /// if the flags mark a built-in codec of C-Blosc2 as a plugin.
+    /// A block or the dictionary is damaged, or a block cannot be decompressed without the rest of the chunk. An
+    /// unknown number of the codec or of a filter gives this kind too. The numbers 160 to 255, which are for users, do
+    /// not count as unknown. Flags that mark a built-in codec of C-Blosc2 as a plugin also give this kind.
     Data,
     /// The chunk may be valid, but this crate [cannot decompress it](crate#what-is-decompressed). For example, its
     /// codec is a plugin.

@@ -45,18 +45,19 @@ pub(crate) const CODEC_IN_BYTE: u8 = 6;
 /// The number in bits 5 to 7 of the flags if the header does not record the codec. In this case, the frame records it.
 pub(crate) const CODEC_OF_FRAME: u8 = 7;
 
-/// In byte 30: blocks may have different lengths. If this flag is set, the field `blocksize` holds the number of
+/// The flag in byte 30 for blocks of different lengths. If this flag is set, the field `blocksize` holds the number of
 /// blocks.
 const HAS_VARIABLE_BLOCKS: u8 = 0x01;
 
-/// In byte 31: a dictionary follows the table of blocks.
+/// The flag in byte 31 for a dictionary, which follows the table of blocks.
 const HAS_DICTIONARY: u8 = 0x01;
 
-/// In byte 31: only the header and the table of blocks are loaded. C-Blosc2 sets this flag in memory, never in a file.
-/// If a chunk in a file has this flag, C-Blosc2 cannot decompress it as a whole.
+/// The flag in byte 31 for a lazily loaded chunk: only its header and its table of blocks are in memory. C-Blosc2 sets
+/// this flag in memory, never in a file. If a chunk in a file has this flag and is not constant, C-Blosc2 cannot
+/// decompress it as a whole.
 const IS_LAZY: u8 = 0x08;
 
-/// In byte 31: the data is measurements of the codec, not compressed data.
+/// The flag in byte 31 for a chunk that holds measurements of the codec instead of compressed data.
 const IS_INSTRUMENTED: u8 = 0x80;
 
 /// The format version of chunks that an alpha release of C-Blosc2 wrote.

@@ -42,7 +42,7 @@ impl ChunkHeader {
     /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Streams
     /// of a codec that this crate [cannot decompress](crate#what-is-decompressed) are not searched either. In long
     /// streams of zlib (from 4 MiB of data on) and of LZ4 (from 1 MiB of data on), an encoder can write more than 4096
-    /// zeros in a row. In these streams, only runs are found that are longer than an encoder can write.
+    /// zeros in a row. In these streams, a run is found only if it is longer than any run that an encoder can write.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;

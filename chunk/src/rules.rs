@@ -99,8 +99,8 @@ impl ChunkHeader {
     ///
     /// # Errors
     ///
-    /// [`Header`](crate::ErrorKind::Header) if the header is invalid, [`Unsupported`](crate::ErrorKind::Unsupported) if
-    /// this crate cannot decompress the chunk, for example because the codec or a filter is a plugin, and
+    /// [`Header`](crate::ErrorKind::Header) if the header is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if
+    /// this crate cannot decompress the chunk, for example because the codec or a filter is a plugin.
     /// [`Data`](crate::ErrorKind::Data) if no codec or filter has the number in the header, or if the flags mark a
     /// built-in codec as a plugin.
     pub fn checked(self) -> Result<CheckedHeader, Error> {

@@ -67,8 +67,9 @@ struct Compared {
     trailer: Trailer,
 }
 
-/// The fields of a `Record` that are compared. The other fields follow from these fields, are compared separately
-/// (`SIZES` and the metalayers), or may differ between equal arrays, such as the path and the length of the frame.
+/// The fields of a `Record` that are compared. The other fields either follow from these fields, or are compared
+/// separately (`SIZES` and the metalayers), or may differ between equal arrays (for example the path and the length of
+/// the frame).
 const FIELDS: [&str; 17] = [
     "kind",
     "container",
@@ -122,10 +123,10 @@ struct Difference {
     a: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<Box<RawValue>>,
-    /// If `field` is `data`, the index of the first item that differs. `a` and `b` are the values of that item.
+    /// The index of the first item that differs, if `field` is `data`. `a` and `b` are then the values of that item.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Vec<u64>>,
-    /// If `field` is `data`, the number of items that differ.
+    /// The number of items that differ, if `field` is `data`.
     #[serde(skip_serializing_if = "Option::is_none")]
     different: Option<u64>,
     #[serde(skip)]
@@ -433,7 +434,7 @@ fn shown(value: Option<Box<RawValue>>, room: &mut Room) -> (Option<Box<RawValue>
 }
 
 impl Layer<'_> {
-    /// The value as JSON. If the value is unreadable or too long, a digest of its bytes.
+    /// The value as JSON. A value that is unreadable or too long is replaced by a digest of its bytes.
     fn value(self) -> Box<RawValue> {
         let longest = messagepack::LONGEST;
         let value = match self.in_trailer {

@@ -161,7 +161,7 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // No row has shown an error in `result`. The offset of the error is removed, so that `run` prints the error.
+        // If `result` is an error, no row has shown it. Its offset is removed, so that `run` prints it.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
