@@ -34,7 +34,7 @@ pub struct Finding {
     place: Place,
     chunk: Option<u64>,
     offset: Option<u64>,
-    /// The expected number or the limit, then the number in the file.
+    /// The first number is the expected one or the limit. The second is the number in the file.
     numbers: Option<(i128, i128)>,
     text: String,
 }

@@ -300,8 +300,8 @@ impl<R> Frame<R> {
 
     /// Replaces the reader, so that frames with different readers can have the same type.
     ///
-    /// The new reader must have the same bytes as the old one, and the same [version](ReadAt::version) or none. The
-    /// frame keeps its [`path`](Self::path).
+    /// The new reader must have the same bytes as the old one. Its [version](ReadAt::version) must be the same too, or
+    /// `None`. The frame keeps its [`path`](Self::path).
     ///
     /// ```
     /// use b2nd_frame::{Frame, ReadAt};
@@ -408,8 +408,8 @@ impl<R: ReadAt> Frame<R> {
         chunks::count(self)
     }
 
-    /// Counts the bytes between the header and the chunk index that belong to no chunk. They are holes that replaced
-    /// and deleted chunks left. A [`Rewrite`](crate::Rewrite) does not copy them.
+    /// Counts the bytes between the header and the chunk index that belong to no chunk. Usually, they are holes that
+    /// replaced and deleted chunks left. A [`Rewrite`](crate::Rewrite) does not copy them.
     ///
     /// This call reads the header of each stored chunk, to know where the chunk ends. For a sparse frame, the result is
     /// 0, because its chunks are in files of their own.
@@ -472,7 +472,7 @@ impl<R: ReadAt> Frame<R> {
     /// # Errors
     ///
     /// The errors of [`dump_chunks`](Self::dump_chunks), and [`InvalidInput`](crate::ErrorKind::InvalidInput) if the
-    /// frame has no chunk of this number.
+    /// frame has no chunk with this number.
     ///
     /// ```
     /// use std::ops::ControlFlow;

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::source::{BYTES_PER_ROUND_TRIP, ReadAt};
 use crate::spans::gaps;
 
-/// A source for programs that fetch bytes in their own way: with async code, from a server, in a browser.
+/// A source for programs that fetch bytes in their own way, such as with async code, from a server, or in a browser.
 ///
 /// It holds the byte ranges that the program has [inserted](Self::insert). A call that needs other bytes returns an
 /// error of the kind [`Incomplete`](crate::ErrorKind::Incomplete), which lists the missing ranges ([`Error::ranges`]).

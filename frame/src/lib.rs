@@ -192,8 +192,7 @@ pub use code::{CheckDepth, FindingCode, ParseFindingCodeError, Remedy, Severity}
 pub use dump::dump_header;
 #[cfg(feature = "compress")]
 pub use edit::array_update::ArrayUpdate;
-/// Only for the command `b2nd`. Any release can change these names, and also the methods that are hidden in the
-/// documentation.
+/// Only for the command `b2nd`. Any release can change this function, and everything else that the documentation hides.
 #[doc(hidden)]
 #[cfg(feature = "compress")]
 pub use edit::array_update::check_appended_shape;
@@ -249,7 +248,7 @@ pub use {
     chunk::expansion::expansion_limit, chunk_file::SPARSE_INDEX, find::store::is_store_folder,
     read::lock::has_locks, write::destination::write_new_file,
 };
-/// The crates of the types of items and arrays.
+/// The crates that define types of items (`half`, `num_complex`) and of arrays (`ndarray`).
 #[cfg(feature = "ndarray")]
 pub use {half, ndarray, num_complex};
 

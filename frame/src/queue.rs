@@ -15,10 +15,11 @@ const TASKS_PER_THREAD: usize = 2;
 /// A queue of tasks `T`, whose results are returned in the order of the tasks.
 ///
 /// - Only the calling thread adds tasks and takes results, so the source of the tasks and the destination of the
-///   results need not be `Send`. When the calling thread would have to wait for a result, it runs a task instead.
+///   results need not be `Send`. If the calling thread needs a result that is not ready, it runs a waiting task. It
+///   waits only if there is no such task.
 /// - Each task except the first starts another thread, until all threads have started. So a single task runs in the
 ///   calling thread. If the system refuses to start a thread, the other threads do the work.
-/// - The tasks and results in the queue are at most [`TASKS_PER_THREAD`] per thread.
+/// - The queue holds at most [`TASKS_PER_THREAD`] tasks and results per thread.
 /// - If several tasks fail, the calling thread gets the error of the earliest of them, as if it had run all tasks
 ///   itself. Later tasks are then dropped, or their results are ignored.
 /// - If a task panics, the calling thread panics too.
@@ -48,8 +49,8 @@ struct Shared<T, D, E> {
 struct State<T, D, E> {
     /// The tasks that no thread has taken, each with its number.
     tasks: VecDeque<(usize, T)>,
-    /// The results that have not been taken, by the numbers of their tasks. If the task panicked, the outer result is
-    /// an `Err`.
+    /// The results that have not been taken, by the numbers of their tasks. If a task panicked, its outer result is an
+    /// `Err`.
     results: BTreeMap<usize, thread::Result<Result<D, E>>>,
     is_over: bool,
 }

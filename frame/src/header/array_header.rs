@@ -58,7 +58,7 @@ impl<'f> ArrayHeader<'f> {
         self.meta.dtype()
     }
 
-    /// Whether the array has blocks. Without blocks, ignore the [block shape](Meta::blockshape) in the metalayer.
+    /// Whether the array has blocks. If it has none, ignore the [block shape](Meta::blockshape) in the metalayer.
     ///
     /// Only an array in a frame from a beta release of C-Blosc2 can have no blocks. Such an array has no blocks if its
     /// block shape is below 1 or larger than the chunk shape in at least one dimension. The library Caterva used these
@@ -89,7 +89,8 @@ impl<'f> ArrayHeader<'f> {
     ///
     /// The errors of [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
-        // `Meta::geometry` rejects an unknown version, so it is also called for a version other than 0.
+        // `Geometry::new` does not check the version. So a version other than 0 goes to `Meta::geometry`, which rejects
+        // it.
         if self.has_blocks || self.meta.version() != 0 {
             return self.meta.geometry();
         }

@@ -12,7 +12,7 @@ use crate::header::frame::Frame;
 use crate::header::frame_header::Header;
 use crate::header::section::Metalayer;
 
-/// The maximum number of dimensions of an array that C-Blosc2 before 2.21.3 opens.
+/// The maximum number of dimensions that C-Blosc2 before 2.21.3 supports.
 const OLD_MAX_RANK: usize = 8;
 
 /// The largest item size that C-Blosc2's compression context can hold, because the context has one byte for it.
@@ -245,8 +245,8 @@ fn block_nbytes(geometry: &Geometry, typesize: i128) -> i128 {
 
 /// Checks `nbytes` in the header, the size of all decompressed chunks.
 // The header does not store the number of chunks: readers divide `nbytes` by `chunksize`. This rule checks that the
-// result is the number of chunks that the shape needs. So the expected `nbytes` is this number times the `chunksize` in
-// the header, even if the `chunksize` is wrong. Another rule reports a wrong `chunksize`.
+// result is the number of chunks that the shape needs. So the rule expects `nbytes` to be the needed number of chunks
+// times the `chunksize` in the header, even if the `chunksize` is wrong. Another rule reports a wrong `chunksize`.
 fn nbytes(geometry: &Geometry, header: &Header) -> Option<Finding> {
     let (chunksize, found) = (i128::from(header.chunksize), header.nbytes);
     let nchunks = geometry.nchunks();

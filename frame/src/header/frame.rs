@@ -56,7 +56,7 @@ impl<R> Frame<R> {
     }
 
     /// The directory of the file `chunks.b2frame`. `None` if the frame was opened by a path with another file name, or
-    /// not by a path. The frame type does not matter.
+    /// not by a path. The result does not depend on the frame type.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.path().and_then(sparse_folder)
     }

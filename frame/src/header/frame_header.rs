@@ -253,7 +253,7 @@ pub(crate) fn too_long(place: Place, offset: u64, longest: usize, length: usize)
 }
 
 /// The finding for a frame that is longer than its file. `bound` is the text before the number `frame_len`: "at least "
-/// if the length is not known exactly, or empty.
+/// if the exact length is not known, otherwise empty.
 pub(crate) fn cut_short(bound: &str, frame_len: u64, available: u64) -> Finding {
     let text = format!("cut short: the frame has {bound}{frame_len} bytes, but the file only {available}");
     Finding::new(FindingCode::Truncated, Place::File).numbers(frame_len, available).text(text)

@@ -65,8 +65,8 @@ impl HeaderBuilder {
     }
 
     /// Copies all values of another header. `bytes` are the bytes of that header.
-    // The other header may be of the older generation, which has other flags and no block size. The caller then sets
-    // the flags and the block size.
+    // The other header may be of the older generation, which has other flags and no block size. In this case, the
+    // caller sets the flags and the block size afterwards.
     pub(crate) fn copy(&mut self, header: &Header, bytes: &[u8]) {
         for &field in HeaderField::ALL {
             if let Some(value) = header.range(field).and_then(|range| bytes.get(range)) {
@@ -102,7 +102,7 @@ impl HeaderBuilder {
         let mut slots = [Filter::NONE; MAX_FILTERS as usize];
         slots.iter_mut().rev().zip(filters.iter().rev()).for_each(|(slot, &filter)| *slot = filter);
         let version = if has_variable_chunks { VARIABLE_VERSION | HAS_VARIABLE_CHUNKS } else { VERSION };
-        // In the flags, 6 stands for all codec numbers from 6 on.
+        // The flags record each codec number from 6 on as 6. The byte `codec` of `filters` records the number itself.
         let codec_flag = codec.0.min(CODEC_WITH_FILTERS);
         let flags = [
             version | HAS_64_BIT_OFFSETS,

@@ -171,8 +171,8 @@ const INDEX_SIZE: usize = 2;
 /// The number of bytes of an offset in the index, with its marker.
 pub(crate) const OFFSET_LEN: usize = 5;
 
-/// The number of bytes between the index and the first content: the marker of the list of contents, and the length of
-/// the list.
+/// The number of bytes between the index and the first content: the marker of the list of contents, and the number of
+/// contents.
 pub(crate) const LIST_HEADER: usize = 3;
 
 /// The metalayers of a header or trailer. All offsets count from the start of the header or trailer.
@@ -207,8 +207,8 @@ impl SectionRules {
 }
 
 impl Section {
-    /// Parses the section that begins at the cursor. The cursor is then at the end of the section's index. Offsets
-    /// count from the start of the cursor's bytes.
+    /// Parses the section that begins at the cursor. Leaves the cursor at the end of the section's index. Offsets count
+    /// from the start of the cursor's bytes.
     pub(crate) fn parse(
         cursor: &mut Cursor<'_>,
         shared: &SharedBytes,

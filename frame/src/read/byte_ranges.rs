@@ -77,7 +77,8 @@ impl<R: ReadAt> Frame<R> {
     /// Checks that the source still has this version and still contains the header of this frame.
     pub(crate) fn check_version(&self, version: Option<&FileVersion>) -> Result<(), Error> {
         // A commit to a sparse frame replaces the file at the path and removes old chunk files, so the file at the path
-        // is compared. A commit to a contiguous frame leaves the old frame in the open file, so that file is compared.
+        // is compared. A commit that replaces the file of a contiguous frame leaves the old frame in the open file, so
+        // the open file is compared.
         let is_at_path = self.header().is_sparse() && self.version.is_some();
         let now = if is_at_path { self.version_now()? } else { self.reader.version() };
         if has_changed(version, now.as_ref()) {

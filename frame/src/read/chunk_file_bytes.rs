@@ -42,8 +42,8 @@ impl<R: ReadAt> Frame<R> {
             }
             return Ok(None);
         };
-        // A later commit may have used the file number again, for another chunk. So the index is checked after the
-        // chunk file was opened: if the index is still the same, the chunk file belongs to it.
+        // A later commit may have used the file number again, for another chunk. So `chunks.b2frame` is checked after
+        // the chunk file was opened: if no other file has replaced it, the chunk file belongs to its index.
         if let (Some(opened), Some(index), Some(version)) = (self.opened, self.path(), &self.version)
             && version.can_precede(opened, &metadata, index)
         {

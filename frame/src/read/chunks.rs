@@ -460,9 +460,9 @@ impl<'f, R: ReadAt> Chunks<'f, R> {
     }
 
     /// If requests to the source have a delay, announces the first `length` bytes of a chunk, and of the chunks after
-    /// it in the index. The source can then request the headers of many chunks at the same time. The source may keep
-    /// the bytes only until the next announcement. So if chunks are not read in the order of the index, some bytes are
-    /// announced again.
+    /// it in the index. The source can then request the headers of many chunks at the same time. After the next
+    /// announcement, the source may have dropped these bytes. So if chunks are not read in the order of the index, some
+    /// bytes are announced again.
     fn announce(&mut self, entry: &ChunkEntry, length: u64) -> Result<(), Error> {
         if self.announced.contains(&entry.number) || self.frame.reader().bytes_per_round_trip() == 0 {
             return Ok(());

@@ -24,9 +24,9 @@ impl<R: ReadAt> Chunks<'_, R> {
     ///
     /// The errors of [`compressed`](Self::compressed). [`Malformed`](crate::ErrorKind::Malformed) if the chunk is
     /// damaged, or its entry in the chunk index is invalid. [`Unsupported`](crate::ErrorKind::Unsupported) if the codec
-    /// or a filter is a plugin. A special chunk is also `Unsupported` if its decompressed size is not known. A chunk of
-    /// NaN is `Unsupported` if its items do not have 4 or 8 bytes. [`TooLarge`](crate::ErrorKind::TooLarge) if there is
-    /// not enough memory.
+    /// or a filter is a plugin. Also `Unsupported` if the decompressed size of a special chunk is not known, or if the
+    /// items of a chunk of NaN do not have 4 or 8 bytes. [`TooLarge`](crate::ErrorKind::TooLarge) if there is not
+    /// enough memory.
     ///
     /// ```
     /// use b2nd_frame::Frame;

@@ -151,7 +151,7 @@ impl<R> Frame<R> {
             let versions = Some((version, chunk_file.as_ref().map(FileStamp::of)));
             equal_looks = if before == versions { equal_looks + 1 } else { 1 };
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
-            // header yet. Then more writes follow soon, and a later look finds them.
+            // header yet. In this case, more writes follow soon, and a later look finds them.
             let is_recent = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().any(is_recent);
             if !is_recent || equal_looks == EQUAL_LOOKS {
                 return false;

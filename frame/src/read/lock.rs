@@ -67,8 +67,9 @@ pub(crate) fn retry<T>(
 /// If the file cannot be opened for reading.
 pub fn has_locks(file: impl AsRef<Path>) -> io::Result<bool> {
     let file = open_at_once(file.as_ref())?;
-    // On Windows, no lock is needed, because an open file excludes other writers. On other systems, a shared lock is
-    // tried and released. A writer that needs the lock at this moment tries again after `PAUSE`.
+    // On Windows, no lock is needed, because a writer opens the file in a mode that excludes other writers. On other
+    // systems, a shared lock is tried and released. A writer that needs the lock at this moment tries again after
+    // `PAUSE`.
     Ok(cfg!(windows) || FileLock::try_new(file, false)?.is_none_or(|lock| lock.is_locked))
 }
 
@@ -102,8 +103,8 @@ impl Drop for FileLock {
 }
 
 impl FileLock {
-    /// Locks a file, exclusively or shared with other readers; `None` if another process has the lock. If locks are not
-    /// supported, the result is a lock that excludes nobody.
+    /// Takes an exclusive or a shared lock on a file; `None` if a lock of another process excludes this lock. If locks
+    /// are not supported, the result is a lock that excludes nobody.
     pub(crate) fn try_new(file: File, is_exclusive: bool) -> io::Result<Option<Self>> {
         match if is_exclusive { file.try_lock() } else { file.try_lock_shared() } {
             Ok(()) => Ok(Some(Self { file, is_locked: true })),
@@ -194,7 +195,7 @@ impl ExclusiveSidecar {
     }
 
     /// Increments the write counter, so that other processes read the frame again. If the lock file is too short to
-    /// contain a counter, the counter is 0 before the increment.
+    /// contain a counter, the old counter counts as 0.
     pub(crate) fn raise_counter(&self) -> Result<(), Error> {
         raise_counter(&self.lock.file).map_err(|error| Error::io("write the lock file", &self.path, error))
     }

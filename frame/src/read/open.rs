@@ -21,15 +21,16 @@ pub(crate) fn stored_len<R>(frame: &Frame<R>) -> u64 {
     let folder = frame.path().and_then(Path::parent).filter(|_| frame.header().is_sparse());
     let files = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
     let lengths = files.filter_map(|file| Some(file.ok()?.metadata().ok()?.len()));
-    // For a contiguous frame, or if the directory cannot be listed, the sum is 0, and the result is the length of
-    // the frame.
+    // For a contiguous frame, or if the directory cannot be listed, there are no lengths to add, so the result is the
+    // length of the frame.
     lengths.fold(0, u64::saturating_add).max(frame.header().frame_len)
 }
 
 /// Reads the header of a frame in a file, or in the directory of a sparse frame.
 pub(crate) fn open_frame(path: &Path) -> Result<Frame, Error> {
     match open_file(path) {
-        // Check for a directory only after a failure: for a file, this call would be wasted.
+        // Ask only after a failure whether the path is a directory, because for a file this system call would be
+        // wasted.
         Err(_) if path.is_dir() => {
             let advice = "; `Store::open` opens the folder of a store";
             let file = file_with_header(path).map_err(|error| error.advise(advice))?;

@@ -15,7 +15,7 @@ use crate::read::open::{file_with_header, open_frame};
 /// Reads the header of a frame that another process may be writing. Returns a header if two reads in a row give the
 /// same bytes and the header agrees with the array; until then, reads again for at most `patience`.
 pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Error> {
-    // There is no deadline if `patience` is longer than the clock can represent.
+    // If the clock cannot represent the deadline, there is none.
     let deadline = Instant::now().checked_add(patience);
     // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read yet,
     // the path decides: a directory is a sparse frame, and a file is a contiguous frame.
@@ -49,8 +49,8 @@ pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Erro
     }
 }
 
-/// The first error of the array's metalayer: it cannot be read, its numbers are not valid, or they contradict the
-/// header. Warnings do not count.
+/// The first error about the array's metalayer: the metalayer cannot be read, or its numbers are not valid or
+/// contradict the header. Warnings do not count.
 fn disagreement(frame: &Frame) -> Option<Finding> {
     match frame.read_array() {
         Ok(array) => first_error(&agreement(&array?, frame.header())).cloned(),

@@ -53,8 +53,8 @@ pub(super) fn infer<R: ReadAt>(
 ) -> Result<Option<InferredLength>, Error> {
     let Some(offsets) = stored_offsets(file, header, sizes, start)? else { return Ok(None) };
     let cbytes = header.values.length(HeaderField::Cbytes);
-    // These lengths are possible even if no entry then points to a chunk. Any other length is possible only if an entry
-    // then points to a chunk.
+    // The lengths in `known` count even if they make no entry point to a chunk. Any other length counts only if it
+    // makes an entry point to a chunk.
     let known = [
         header.header_lens.first().copied(),
         start.checked_sub(cbytes).filter(|_| cbytes > 0 && !header.values.is_lost),
@@ -63,7 +63,7 @@ pub(super) fn infer<R: ReadAt>(
     let known: Vec<u64> = known.into_iter().flatten().filter(is_possible).collect();
     // Usually, an entry points to the first chunk that was found. The header length is then the offset of this chunk
     // minus the number in the entry. If no entry points to this chunk, the chunk was replaced, or its entry is damaged.
-    // Then the header probably ends where this chunk begins.
+    // In this case, the header probably ends where this chunk begins.
     let first = order.found.first().copied().unwrap_or_default();
     let lens = offsets.iter().rev().filter_map(|&offset| first.checked_sub(offset)).filter(is_possible);
     let lens = lens.take(MAX_LENGTHS).chain([first].into_iter().filter(is_possible));

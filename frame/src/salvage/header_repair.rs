@@ -274,7 +274,7 @@ fn generation(prefix: &[u8]) -> Generation {
     Generation::ALL.into_iter().max_by_key(right).unwrap_or(Generation::Present)
 }
 
-/// The [`fixed`] bytes that are wrong in `bytes`, as items of `fixed`.
+/// The items of [`fixed`] whose bytes are wrong in `bytes`.
 fn wrong_bytes(bytes: &[u8], generation: Generation) -> impl Iterator<Item = (usize, u8, &'static str)> {
     fixed(generation).filter(|&(at, byte, _)| bytes.get(at) != Some(&byte))
 }
@@ -535,7 +535,7 @@ impl DamagedHeader {
     }
 
     /// The faults of the old header that the new header corrects, such as a wrong frame type. The list does not include
-    /// sizes that are reported as numbers, or parts that are already in `restored`.
+    /// sizes that are reported elsewhere as `Restored::Number`, or parts that are already in `restored`.
     pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
         let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
         let frame_type = frame_type.map(|found| {
@@ -561,8 +561,9 @@ impl DamagedHeader {
         findings.retain(|finding| {
             let is_fault =
                 finding.severity() == Severity::Error || finding.code().remedy() == Some(Remedy::Salvage);
-            // The frame type and the sizes are reported as numbers, not as faults. Only `cbytes` of a sparse frame is
-            // reported as a fault, because its new value is not known before all chunks are copied.
+            // The frame type and the sizes are reported as `Restored::Number`, with the old and the new value, not as
+            // faults. Only `cbytes` of a sparse frame is reported as a fault, because its new value is not known before
+            // all chunks are copied.
             let at = finding.offset().and_then(|at| usize::try_from(at).ok());
             let is_in = |range: &Range<usize>| at.is_some_and(|at| range.contains(&at));
             let is_number = match finding.code() {
@@ -631,7 +632,7 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     Ok(dtype)
 }
 
-/// Refuses a given dtype if its item size is not the most likely type size, which is in the first of `sizes`. Such a
+/// Refuses a given dtype if its item size is not the most likely type size, which the first of `sizes` has. Such a
 /// dtype is wrong, and would turn all items into garbage.
 fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
     let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {

@@ -54,7 +54,7 @@ pub(super) struct HeaderScan {
     /// The number of the first stored chunk that is not compared with the other chunks, because there are too many
     /// chunks.
     first_uncompared: Option<u64>,
-    /// The limit for the total size of the chunks that are not compared, minus the sizes of such chunks so far.
+    /// The number of bytes that are left for the chunks that are not compared (see `is_sharing`).
     left: u64,
     /// In a sparse frame, the file number of the latest chunk that is not compared. The file number of the next chunk
     /// must be higher.
@@ -76,7 +76,7 @@ struct ReadHeaders {
     disagreements: Vec<Disagreement>,
     places: Vec<u64>,
     first_uncompared: Option<u64>,
-    /// The number of entries that do not have a special value.
+    /// The number of entries without a valid special value.
     nstored: u64,
     /// The filter pipelines of the compressed chunks, and how many chunks have each of them.
     pipelines: Vec<(Vec<Filter>, u64)>,

@@ -64,13 +64,13 @@ pub(super) struct StatedPlaces<'s> {
     pub(super) offsets: &'s [u64],
     /// The byte ranges that belong to no chunk in `owned`, and to no recorded hole, sorted.
     pub(super) unowned: &'s [Range<u64>],
-    /// The number of entries that do not have a special value.
+    /// The number of entries without a valid special value.
     pub(super) nstored: u64,
     pub(super) rules: &'s ChunkRules,
 }
 
 impl StatedPlaces<'_> {
-    /// Infers the places of the chunks whose entries are wrong. An entry is wrong if it is neither a place nor a
+    /// Infers the places of the chunks whose entries are wrong. An entry is wrong if it is neither a place nor a valid
     /// special value, or if it points into the middle of a chunk. If several entries point to the same chunk, all of
     /// them count as wrong.
     ///
@@ -78,8 +78,8 @@ impl StatedPlaces<'_> {
     ///
     /// - [`Method::OnlyOne`], if one chunk has no entry, and one entry is wrong.
     /// - [`Method::FileOrder`], if the file has as many chunks as the index has entries without a special value, and
-    ///   all right entries point to the chunks in the order of the file. The inferred places are only assumptions,
-    ///   because the new version of a replaced chunk is at the end of the file.
+    ///   all right entries point to the chunks in the order of the file. The inferred places are only assumptions: if a
+    ///   chunk was replaced, its new version is at the end of the file, out of order.
     ///
     /// Otherwise, the result is `None`.
     pub(super) fn infer<R: ReadAt>(
