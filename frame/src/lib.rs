@@ -105,8 +105,8 @@
 //! |---|---|
 //! | none | everything that the other rows do not list |
 //! | `decompress` | compressed chunk indexes and vlmetalayers; `Array`, `Chunks::decompressed`, `EmbeddedFrames`, [`CheckDepth::ChunkData`] |
-//! | `compress` | `ArrayWriter`; it includes `decompress` |
-//! | `ndarray` | `Slice::read_array`, and `write_array` if `compress` is on too; it includes `decompress` |
+//! | `compress` | `ArrayWriter`, `ArrayUpdate`; it includes `decompress` |
+//! | `ndarray` | `Slice::read_array`, and `write_array` and the methods of `ArrayUpdate` for arrays if `compress` is on too; it includes `decompress` |
 //!
 //! All features are on by default. Most writers compress the chunk index. Without `decompress`, a frame with a compressed
 //! index can be opened, but its chunks cannot be read.
