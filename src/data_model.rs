@@ -38,8 +38,8 @@
 //!
 //! The table applies to reading and to writing, with two differences:
 //!
-//! - `&[u8]` can read a dtype, but cannot write one. Serde writes `&[u8]` and `Vec<u8>` as sequences; `serde_bytes`
-//!   writes them as bytes.
+//! - A dtype can be read as `&[u8]`, but cannot be written from a `&[u8]`. Serde writes `&[u8]` and `Vec<u8>` as
+//!   sequences; `serde_bytes` writes them as bytes.
 //! - A dtype that is not UTF-8 cannot be written, but it can be read as bytes or ignored with `IgnoredAny`. So a
 //!   program can still read the entries before such a dtype.
 //!

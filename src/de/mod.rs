@@ -40,8 +40,8 @@ use value::ValueDeserializer;
 /// See [`ErrorKind`](crate::ErrorKind). If the metalayer has an invalid byte, and also an entry that does not fit its
 /// Rust type, the error is about the invalid byte, even if the entry comes first. So a damaged file gives the same
 /// error for every Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as
-/// bytes or ignores it. Bytes after the metalayer are an error too, which is returned only if there is no other error.
-/// To get these bytes instead of an error, use [`take_from_slice`].
+/// bytes or ignores it. Bytes after the metalayer are an error too. This error is returned only if there is no other
+/// error. To get these bytes instead of an error, use [`take_from_slice`].
 ///
 /// If the `Deserialize` of a type catches errors, or reads nothing, any bytes are accepted.
 ///
@@ -198,8 +198,9 @@ impl<'de> Deserializer<'de> {
     ///
     /// # Errors
     ///
-    /// If no layout begins with the first byte. If the first byte is `96`, an invalid byte in `version`, `ndim`,
-    /// `shape`, `chunkshape` or `blockshape` is an error too, and so is an invalid byte right after `blockshape`.
+    /// It is an error if no layout begins with the first byte. If the first byte is `96`, an invalid byte in `version`,
+    /// `ndim`, `shape`, `chunkshape` or `blockshape` is an error too, and so is an invalid byte right after
+    /// `blockshape`.
     pub fn layout(&self) -> Result<Layout, Error> {
         Metalayer::find_layout(self.reader)
     }
@@ -358,10 +359,10 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none.
-    // The missing entry caused no error, because a field with a `default` needs no entry. So the entries may be in the
-    // wrong fields, and this is an error. A struct with one name per entry is not rejected, because its visitor may
-    // only check that no entry follows.
+    // Here the struct has more names than the layout has entries. The struct asked for an entry after the last one, and
+    // got none. The missing entry caused no error, because a field with a `default` needs no entry. So the entries may
+    // be in the wrong fields, and this is an error. A struct with one name per entry is not rejected, because its
+    // visitor may only check that no entry follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }

@@ -41,8 +41,8 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
 }
 
 /// Checks that the well-known names are in the order of their entries. Between two well-known names, there must be at
-/// least as many other names as there are entries between their two entries. The same is checked before the first and
-/// after the last well-known name.
+/// least as many other names as there are entries between their two entries. The names before the first and after the
+/// last well-known name are checked in the same way.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);

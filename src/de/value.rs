@@ -69,7 +69,7 @@ impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for u8 {
 /// Implements [`Value`] for a dimension. A type that asks for an unsigned integer gets one, unless the dimension is
 /// negative. No dimension of an `ORDINARY` metalayer is negative.
 // Serde's visitor for `u64` accepts every unsigned dimension. So a loop that reads the dimensions of an ordinary
-// metalayer as `u64` has no exit for an error.
+// metalayer as `u64` needs no branch for an error.
 macro_rules! dimension {
     ($type:ty, $natural:ty, $signed:ident, $unsigned:ident) => {
         impl<'de, const ORDINARY: bool> Value<'de, ORDINARY> for $type {
@@ -126,8 +126,8 @@ impl<'de, T: FixedInt + Value<'de, ORDINARY>, const ORDINARY: bool> Value<'de, O
             Request::Bytes => return rejected(ValueType::Bytes, place),
             // A struct cannot be written as a dimension vector either.
             Request::Struct => return rejected(ValueType::Struct, place),
-            // The count is checked before the first dimension is read, so serde's loop over an array needs no exit for a
-            // missing dimension.
+            // The count is checked before the first dimension is read, so serde's loop over an array needs no branch
+            // for a missing dimension.
             Request::Tuple(len) if !self.has_exactly(len) => return Err(takes_dimensions(len, place)),
             _ => {}
         }

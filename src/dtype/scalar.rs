@@ -144,7 +144,7 @@ pub(super) fn is_beginning(c: char) -> bool {
 
 /// Reads a type string or the name of a type. An error has the offset of the wrong character in `text`, in bytes.
 pub(super) fn parse(text: &str) -> Result<Dtype, ParseError> {
-    // Names come before type strings here, because a name such as `float` also begins with the letter of a type.
+    // Names are tried before type strings, because a name such as `float` also begins with the letter of a type.
     if let Some(&(_, letter, size)) = NAMES.iter().find(|(name, ..)| *name == text) {
         return numpy(letter, size, ByteOrder::Little).ok_or_else(|| unknown(text));
     }

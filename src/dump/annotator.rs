@@ -84,7 +84,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     ///
     /// # Errors
     ///
-    /// If the function that receives the rows has stopped the dump.
+    /// The error that the function `receive` returned to stop the dump.
     pub fn value(
         &mut self,
         length: usize,
@@ -100,7 +100,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     ///
     /// # Errors
     ///
-    /// If the function that receives the rows has stopped the dump.
+    /// The error that the function `receive` returned to stop the dump.
     pub fn value_with_fault(
         &mut self,
         length: usize,
@@ -119,7 +119,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     ///
     /// # Errors
     ///
-    /// If the function that receives the rows has stopped the dump.
+    /// The error that the function `receive` returned to stop the dump.
     pub fn raw(&mut self, length: usize) -> fmt::Result {
         let mut bytes = self.next(length);
         while !bytes.is_empty() {
@@ -135,7 +135,7 @@ impl<'w, 'b> Annotator<'w, 'b> {
     ///
     /// # Errors
     ///
-    /// If the function that receives the rows has stopped the dump.
+    /// The error that the function `receive` returned to stop the dump.
     pub fn fault(&mut self, fault: &dyn fmt::Display) -> fmt::Result {
         let rest = self.rest().len();
         let kind: &dyn fmt::Display = if rest > BYTES_A_LINE { &"…" } else { &"" };

@@ -13,7 +13,7 @@ impl Annotator<'_, '_> {
     ///
     /// # Errors
     ///
-    /// If the function that receives the rows has stopped the dump.
+    /// The error that the function `receive` returned to stop the dump.
     pub fn metalayer(&mut self, length: usize) -> fmt::Result {
         let rows = self.part(length);
         Walk { input: Reader::new(rows.rest()), ndim: 0, rows }.run()
@@ -57,7 +57,7 @@ impl Walk<'_, '_> {
             Stop::Fault(error) => of_version(error, start),
             Stop::Over(error) => return Err(error),
         };
-        // Shows the bytes before the fault that no row has shown yet, and then the fault at its byte.
+        // Shows the bytes between the last row and the fault, and then the fault at its byte.
         let before = error.offset().unwrap_or(usize::MAX).saturating_sub(self.rows.shown());
         self.rows.depth += 1;
         self.rows.raw(before)?;

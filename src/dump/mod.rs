@@ -55,7 +55,8 @@ pub fn metalayer(bytes: &[u8]) -> Dump<'_> {
     Dump::new(bytes, |mut rows| rows.metalayer(rows.rest().len()))
 }
 
-/// Bytes and a function that annotates them, from [`metalayer`] or [`Dump::new`]. `Display` prints all lines.
+/// Bytes, and a function that makes the rows for them. Created by [`metalayer`] or [`Dump::new`]. `Display` prints all
+/// lines.
 ///
 /// ```
 /// let dump = b2nd_serde::dump::metalayer(&[0x97, 0x00]);

@@ -135,7 +135,7 @@ impl TextFault {
         Self::NotUtf8 { at: valid }
     }
 
-    /// The offset of the invalid byte in a str32. If the text is too long, it is the offset of the length.
+    /// The offset of the invalid byte in a str32. If the text is too long, this is the offset of the length.
     pub(crate) fn offset(self) -> usize {
         match self {
             Self::NotUtf8 { at } | Self::Nul { at } => STR32_HEADER + at,

@@ -128,8 +128,9 @@ impl Error {
         if let Detail::Text(fault) = self.0.detail { Some(fault) } else { None }
     }
 
-    // The next methods add the place of an error. Each function that passes on an error calls one of these methods. A
-    // place that is already set is kept. So the error has the place that the innermost function added.
+    // The next methods add the place of an error. On its way to the caller, an error can pass through several functions
+    // that call these methods. A place that is already set is kept. So the error has the place that the innermost
+    // function added.
 
     /// Adds the entry, unless the error names an entry already.
     #[cold]

@@ -4,8 +4,8 @@ use super::dimensions::ceildiv;
 use super::error::{Divided, Error, Factors, Violation};
 use crate::layout::Entry;
 
-/// The items of the array, of a chunk and of a block along one dimension. Each number fits the signed integer type of
-/// its entry.
+/// The numbers of items in the array, in a chunk and in a block along one dimension. Each number fits the signed
+/// integer type of its entry.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Axis {
     pub(super) shape: u64,

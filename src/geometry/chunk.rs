@@ -51,8 +51,8 @@ impl Geometry {
     ///
     /// # Errors
     ///
-    /// If the number of ranges is not the number of dimensions, if a range starts after its stop, or if a range stops
-    /// after the end of the array.
+    /// It is an error if the number of ranges is not the number of dimensions, if a range starts after its stop, or if
+    /// a range stops after the end of the array.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -230,9 +230,9 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
-    /// may have been copied before the error. The error names the number of bytes of the whole chunk or array,
-    /// even if fewer bytes would be enough.
+    /// It is an error if the type size is 0, or if the chunk or the array is too short for the items that must be
+    /// copied. Some items may have been copied before the error. The error names the number of bytes of the whole chunk
+    /// or array, even if fewer bytes would be enough.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -257,9 +257,9 @@ impl<'g> Chunk<'g> {
     ///
     /// # Errors
     ///
-    /// If the type size is 0, or if the chunk or the array is too short for the items that must be copied. Some items
-    /// may have been copied before the error. The error names the number of bytes of the whole chunk or array,
-    /// even if fewer bytes would be enough.
+    /// It is an error if the type size is 0, or if the chunk or the array is too short for the items that must be
+    /// copied. Some items may have been copied before the error. The error names the number of bytes of the whole chunk
+    /// or array, even if fewer bytes would be enough.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

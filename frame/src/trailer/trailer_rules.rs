@@ -78,8 +78,8 @@ pub(crate) fn value(layer: &Vlmetalayer) -> Result<Option<Finding>, String> {
     }
 }
 
-/// The finding for a list of embedded frames that python-blosc2 cannot read, or that gives a frame a place outside the
-/// data of the store. An error gives the reason why the list is not read.
+/// The finding for a wrong list of embedded frames. The list is wrong if python-blosc2 cannot read it, or if a frame in
+/// it is outside the data of the store. An error gives the reason why the list is not read.
 pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Finding>, String> {
     let Some(layer) = trailer.vlmetalayer(EMBED_LIST_NAME) else { return Ok(None) };
     // If the value of the vlmetalayer is too long to be decompressed, or cannot be decompressed, this function returns
@@ -114,8 +114,8 @@ pub(crate) fn embed_list(trailer: &Trailer, header: &Header) -> Result<Option<Fi
     Ok(Some(about(FindingCode::VlmetalayerValue, layer, text)))
 }
 
-/// Checks that each key of a store has a valid place: a range of the data that ends at `end` or before, or an address
-/// on a server.
+/// Checks that each key of a store has a valid place: an address on a server, or a range of bytes in the data. `end` is
+/// the end of the data.
 fn check_places(places: BTreeMap<String, EmbedPlace>, end: u64) -> Result<(), String> {
     places.into_iter().try_for_each(|(key, place)| {
         let key = Escaped(&key);

@@ -33,8 +33,8 @@ const BITS: usize = u64::BITS as usize;
 /// chunk have the same value, such as zero or NaN, at most a chunk header and one item are stored.
 ///
 /// If the arguments of a call are wrong, or too many chunks would be open, the call changes nothing. After any other
-/// error, or after a panic of the function `read` of [`write_from`](Self::write_from), items are lost. The array can
-/// then not be finished: every later call returns an error.
+/// error, or after a panic of the function `read` of [`write_from`](Self::write_from), items are lost. Then the array
+/// cannot be finished: every later call returns an error.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -159,15 +159,15 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// threads.
     pub fn threads(mut self, threads: usize) -> Self {
         self.workers.truncate(1);
-        // The first compressor could be created with these parameters, so they are valid. If there is no memory for
+        // The first compressor was created with the same parameters, so they are valid. If there is no memory for
         // another compressor, there are fewer threads.
         self.workers.extend((1..threads.min(MAX_THREADS)).filter_map(|_| Worker::new(self.params).ok()));
         self
     }
 
     /// Sets the maximum number of open chunks. There is no limit by default. A region is refused if the number of open
-    /// chunks would exceed the limit. The chunks that are already open count, even if the region completes them. Each
-    /// further chunk counts if the region covers only a part of it.
+    /// chunks would exceed the limit. Chunks that are already open are counted, even if the region completes them. Each
+    /// further chunk is counted if the region covers only a part of it.
     ///
     /// ```
     /// # use b2nd_frame::FrameBuilder;
@@ -220,7 +220,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// array cannot be finished.
     ///
     /// The error type `E` of `read` is any type into which an [`Error`] converts. If `read` ends with `Ok(())`, the
-    /// compiler does not know this type, so name it: `Ok::<(), Error>(())`.
+    /// compiler cannot infer this type, so name it: `Ok::<(), Error>(())`.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -378,7 +378,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
         }
         let sizes = frame.plan.sizes;
         let Some((own, others)) = workers.split_first_mut() else { return Ok(()) };
-        // Stays true if `gather` fails or panics.
+        // Stays true if an error or a panic ends this call.
         *has_failed = true;
         let others = others.iter_mut().map(|worker| worker.gathers(sizes, gather));
         in_order(own.gathers(sizes, gather), others, |queue| -> Result<(), E> {

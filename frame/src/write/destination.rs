@@ -23,7 +23,7 @@ use crate::source::ReadAt;
 pub(crate) struct Destination {
     /// The path as given, for messages.
     to: PathBuf,
-    /// The absolute path. The rename needs it, because the working directory may have changed by then.
+    /// The absolute path. The rename uses this path, because the working directory may have changed by then.
     absolute: PathBuf,
     /// Whether the new file replaces an existing file.
     replaces: bool,
@@ -42,7 +42,7 @@ impl Destination {
         // occupies the path.
         match to.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // The parent is not a folder, which `Folder::containing` reports.
+            // The parent is not a folder. `Folder::containing` reports this error.
             Err(error) if error.kind() == ErrorKind::NotADirectory && !ends_with_separator => {}
             Err(error) => return Err(Error::io("create", to, error)),
             Ok(_) => return Err(Error::exists(to)),
@@ -156,7 +156,8 @@ impl NewFrame {
     pub(crate) fn first_error(&self, check: Check<'_>, header: Frame<()>) -> Result<Option<Finding>, Error> {
         let path =
             self.directory().map_or_else(|| self.path().into(), |directory| directory.join(SPARSE_INDEX));
-        // There may be another file at the final path, so the version of the new file is not compared.
+        // There may be another file at the final path. Because `version` is `None`, the check does not compare that
+        // file with the new file.
         let frame = Frame { path: Some(path), version: None, ..header }.map_reader(|()| self.file());
         Ok(first_error(&check.run(&frame)?.findings).cloned())
     }
@@ -183,8 +184,8 @@ impl NewFrame {
 
     /// Syncs the new file, or the new directory and the header file in it. Chunk files are not synced.
     // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. If this process
-    // is killed, the system still writes the chunk files to the disk. Only after a power failure can the frame be
-    // incomplete, and `check` reports this.
+    // is killed, the system still writes the chunk files to the disk. The frame can be incomplete only after a power
+    // failure, and `check` then reports this.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),

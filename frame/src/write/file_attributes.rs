@@ -26,8 +26,9 @@ pub(crate) struct OldFrame {
     pub(crate) is_sparse: bool,
 }
 
-/// Gives a copy of a frame the mode and the access control list of the old frame, as far as the system allows. If
-/// `has_copied_files` is true, the chunk files of the new frame are copies that already have these attributes.
+/// Gives a new frame the mode and the access control list of the old frame, as far as the system allows. If
+/// `has_copied_files` is true, the chunk files of the new frame are copies, and already have the attributes of the old
+/// chunk files.
 // Errors are ignored, because they are harmless: without these attributes, only the owner can read the new frame.
 pub(crate) fn keep(new: &NewFrame, old: &OldFrame, has_copied_files: bool) {
     let _ = try_keep(new, old, has_copied_files);
@@ -90,8 +91,8 @@ impl FileAttributes {
         let mut permissions = self.permissions.clone();
         #[cfg(unix)]
         {
-            // Only root can change the owner. A process without root permissions can still set the group if this is one
-            // of its own groups.
+            // Only root can change the owner. A process without root permissions can still set the group to one of its
+            // own groups.
             if is_in_place && fchown(new, Some(self.owner), Some(self.group)).is_err() {
                 let _ = fchown(new, None, Some(self.group));
             }
@@ -133,23 +134,24 @@ impl FileAttributes {
         self
     }
 
-    /// The attributes for a directory that is made from a file: users who could read the file may also enter it.
+    /// The attributes for the directory of a new frame whose old frame is a single file. Users who can read the file
+    /// may also enter the directory.
     fn for_directory(self) -> Self {
         let mode = self.mode_without_acl();
         // In a mode, the bit for reading is two bits above the bit for entering a directory.
         self.with_mode(mode | (mode & 0o444) >> 2)
     }
 
-    /// The attributes for a copy of a file outside its directory: users who may not enter the directory get no
-    /// permissions.
+    /// The attributes for a copy of a file outside the file's directory. Users who may not enter this directory get no
+    /// permissions for the copy.
     fn outside(self, directory: &Self) -> Self {
         let enter = directory.mode_without_acl() & 0o111;
         if enter == 0o111 {
             return self;
         }
         let mode = self.mode_without_acl();
-        // Multiplied by 7, the bit for entering becomes all three permission bits of the same users: owner, group or
-        // others.
+        // `enter` has one bit for the owner, one for the group and one for others. Multiplication by 7 turns each of
+        // these bits into all three permission bits of the same users.
         self.with_mode(mode & (enter * 0o7))
     }
 }
@@ -174,8 +176,9 @@ impl FileAttributes {
     }
 }
 
-/// An access control list, if there is one. In the mode of a file with a list, the bits of the group are the *mask*: the
-/// most that any user or group in the list can have. They are not the permissions of the group.
+/// An access control list, if there is one. In the mode of a file with a list, the bits of the group are the *mask*,
+/// which limits the permissions of the group and of all users and groups that the list names. They are not the
+/// permissions of the group.
 #[cfg(target_os = "linux")]
 type Acl = Result<Option<Vec<u8>>, Errno>;
 
@@ -183,7 +186,7 @@ type Acl = Result<Option<Vec<u8>>, Errno>;
 #[cfg(target_os = "linux")]
 const ACL: &str = "system.posix_acl_access";
 
-/// The length in bytes of the longest extended attribute of Linux.
+/// The maximum length in bytes of an extended attribute in Linux.
 #[cfg(target_os = "linux")]
 const MAX_XATTR_LEN: usize = 1 << 16;
 

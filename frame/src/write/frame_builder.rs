@@ -99,7 +99,7 @@ impl FrameBuilder {
         self
     }
 
-    /// Sets the codec for new chunks. These are the chunks that an `ArrayWriter` compresses, and the chunks that
+    /// Sets the codec for new chunks. New chunks are the chunks that an `ArrayWriter` compresses, and the chunks that
     /// programs add to the frame later.
     ///
     /// ```
@@ -238,9 +238,10 @@ impl FrameBuilder {
     /// # Errors
     ///
     /// - [`InvalidInput`] if the dtype has Python objects, or is unknown and no [type size](Self::typesize) is given.
-    ///   Also if the layout is not `b2nd`, or a shape, the codec, the level, a filter or the name of a metalayer is
-    ///   invalid.
-    /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
+    ///   The error is also `InvalidInput` if the layout is not `b2nd`, or if a shape, the codec, the level, a filter,
+    ///   the name of a metalayer or the chunk of a vlmetalayer is invalid.
+    /// - [`TooLarge`] if a size, or the number of filters or metalayers, is too large for the format. The message has
+    ///   the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.
     /// - [`Io`] if the file cannot be created.

@@ -21,8 +21,8 @@ use crate::index::index_writer::NewIndex;
 use crate::messagepack::marker::Marker;
 use crate::trailer::frame_trailer::{MAX_TRAILER_LEN, Trailer};
 
-/// The maximum number of vlmetalayers of a new frame. C-Blosc2 can read a frame with more vlmetalayers, but refuses to
-/// write them again.
+/// The maximum number of vlmetalayers of a new frame. C-Blosc2 can read a frame with more vlmetalayers, but writes at
+/// most 16.
 pub(crate) const MAX_VLMETALAYERS: usize = 16;
 
 const MAX_LEVEL: u8 = 9;
@@ -55,7 +55,7 @@ pub(crate) struct Sizes {
 }
 
 /// The parts of a new frame except its chunks. The index is completed while the chunks are written. A salvage replaces
-/// the trailer after the last chunk.
+/// the trailer once all chunks are written.
 // The length of the header depends only on the metalayers, so it is known before the first chunk is written. Therefore
 // each chunk can be written directly to its final place.
 pub(crate) struct Plan {

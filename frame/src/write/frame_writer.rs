@@ -23,7 +23,7 @@ use crate::write::output::Output;
 /// chunks return an error.
 ///
 /// Chunks are not kept in memory, but the chunk index is. The index has an entry of 8 bytes for each chunk. It consists
-/// of pages of 2048 entries (16 KiB). A page is allocated when the first of its entries is set.
+/// of pages of 2048 entries (16 KiB). A page is allocated when an entry of the page is set for the first time.
 ///
 /// ```
 /// use std::io::Cursor;

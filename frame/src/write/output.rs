@@ -296,8 +296,8 @@ fn move_down(directory: &Path, number: u64, taken: &BTreeSet<u64>, lowest: &mut 
     number
 }
 
-/// Creates the chunk file with the first number from `next` on that is not in use, and sets `next` to this number. The
-/// file gets the attributes `of_old`, or the default mode of new files.
+/// Creates the chunk file with the first unused number from `next` on, and sets `next` to this number. The file gets
+/// the attributes `of_old`, or the default mode of new files.
 fn create_file(
     directory: &Path,
     taken: &BTreeSet<u64>,

@@ -22,8 +22,8 @@ use crate::write::frame_builder::FrameBuilder;
 /// table). Chunks are compressed by zstd at level 5, after a shuffle, in one thread. To choose other parameters, use
 /// [`FrameBuilder::write_array`].
 ///
-/// The chunk shape is chosen for this shape, and does not change when items are appended. For an array that will grow,
-/// make a new file as in the example of [`ArrayUpdate::append_array`](crate::ArrayUpdate::append_array).
+/// The chunk shape is chosen for the shape of `array`, and does not change when items are appended. For an array that
+/// will grow, make a new file as in the example of [`ArrayUpdate::append_array`](crate::ArrayUpdate::append_array).
 ///
 /// Besides the array, this function needs memory for two chunks, or for three if the array is not in C order.
 ///
@@ -97,7 +97,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
     /// # Errors
     ///
     /// The errors of [`write`](Self::write). [`InvalidInput`](crate::ErrorKind::InvalidInput) if the shape of the array
-    /// differs from the shape of the region, or if items of the dtype cannot be read as `T` (see [`Item`]).
+    /// differs from the shape of the region, or if `T` does not fit the dtype (see [`Item`]).
     ///
     /// ```
     /// use std::io::Cursor;

@@ -100,7 +100,7 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// If the item has another size than the dtype, or does not fit the Rust type: see [`items`](self).
+    /// It is an error if the item has another size than the dtype, or does not fit the Rust type (see [`items`](self)).
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -122,8 +122,8 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// If the length of `items` is not a multiple of the item size, or if the dtype contains `O`, too many levels or
-    /// too many values. The iterator gives an error for each item that does not fit the Rust type.
+    /// It is an error if the length of `items` is not a multiple of the item size, or if the dtype contains `O`, too
+    /// many levels or too many values. The iterator gives an error for each item that does not fit the Rust type.
     ///
     /// ```
     /// use b2nd_serde::Dtype;
@@ -148,7 +148,8 @@ impl Dtype {
     ///
     /// # Errors
     ///
-    /// If the item has another size than the dtype, or if the value does not fit the dtype: see [`items`](self).
+    /// It is an error if the item has another size than the dtype, or if the value does not fit the dtype (see
+    /// [`items`](self)).
     ///
     /// ```
     /// use b2nd_serde::Dtype;

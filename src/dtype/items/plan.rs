@@ -38,8 +38,8 @@ pub(super) enum Storage<'d> {
     Float16,
     Float32,
     Float64,
-    /// `S`, which is bytes padded with NULs. Rust sequences are read and written byte by byte, with the plan in the box
-    /// for each byte.
+    /// `S`, which is bytes padded with NULs. Rust sequences are read and written byte by byte. The box has the plan of
+    /// a single byte.
     Bytes(Box<Plan<'d>>),
     /// UTF-32 padded with NULs: `U`.
     Text,
@@ -226,8 +226,8 @@ impl<'p, 'd> Parts<'p, 'd> {
         }
     }
 
-    /// The name of the next field of the dtype, or its title if only the title is in `names`, the field names of a Rust
-    /// struct.
+    /// The name of the next field of the dtype, or its title if a Rust struct uses only the title. `names` are the
+    /// field names of the struct.
     pub(super) fn key(&self, names: &[&str]) -> Option<&'d str> {
         match &self.list {
             List::Fields([field, ..], _) => Some(field.key(names)),
@@ -291,7 +291,8 @@ struct FieldPlan<'d> {
 }
 
 impl<'d> FieldPlan<'d> {
-    /// The name of the field, or its title if only the title is in `names`, the field names of a Rust struct.
+    /// The name of the field, or its title if a Rust struct uses only the title. `names` are the field names of the
+    /// struct.
     fn key(&self, names: &[&str]) -> &'d str {
         match self.field.title() {
             Some(title) if names.contains(&title) && !names.contains(&self.field.name()) => title,

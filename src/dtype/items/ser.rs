@@ -168,8 +168,8 @@ impl<'p, 'd, 'b> Serializer for ItemSerializer<'p, 'd, 'b> {
     fn serialize_f64(self, value: f64) -> Result {
         match self.plan.storage {
             Storage::Float64 => self.number(value.to_le_bytes()),
-            // An `f64` is rejected even if its value fits an `<f4`. Otherwise it would depend on the data whether a
-            // program fails.
+            // An `f64` is rejected even if its value fits an `<f4`. Otherwise a program could work with some data and
+            // fail with other data.
             _ => self.plan.mismatch(format_args!("the f64 {value}")),
         }
     }
