@@ -221,8 +221,8 @@ fn type_string(text: &str) -> Result<Dtype, ParseError> {
     let mut chars = rest.chars();
     let letter = chars.next().ok_or_else(|| unexpected(text, rest, LETTER_EXPECTED))?;
     let sized = chars.as_str();
-    // A text that begins with two letters can only be an unknown name. A message about the name is better than one
-    // about a missing size.
+    // `parse` has already tried all known names, so a text that begins with two letters can only be an unknown name. A
+    // message about the name is better than one about a missing size.
     let is_letter = |c: char| c.is_ascii_alphabetic();
     if text.starts_with(is_letter) && sized.starts_with(is_letter) {
         return Err(unknown(text));

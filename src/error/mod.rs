@@ -25,8 +25,8 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType, out_of_range}
 /// The text names what was expected, what was found, and the entry. The text of an error of reading also has the offset
 /// of the wrong byte, counted from the start of the input.
 ///
-/// With the feature `alloc` an error has the size of a pointer. Without this feature an error is larger, and the text
-/// of an error that a type's own `Serialize` or `Deserialize` raises is lost.
+/// With the feature `alloc` an error has the size of a pointer. Without this feature an error is larger, and it loses
+/// the text of an error from a type's own `Serialize` or `Deserialize`.
 ///
 /// ```
 /// use b2nd_serde::{Entry, ErrorKind, from_slice};

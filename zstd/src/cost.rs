@@ -1,11 +1,11 @@
-//! Costs of symbols, in 1/256 bit. They are integers, so that they are the same on every machine.
+//! Costs of symbols, in units of 1/256 bit. They are integers, so that they are the same on every machine.
 
 use crate::bytes::{get, low32};
 
 /// The cost of one bit.
 pub(crate) const BIT: u32 = 256;
 
-/// For each n, the logarithm to base 2 of 1 + n/256, in 1/256.
+/// For each n, the logarithm to base 2 of 1 + n/256, in units of 1/256.
 const FRACTIONS: [u8; 256] = fractions();
 
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
@@ -30,7 +30,7 @@ const fn fractions() -> [u8; 256] {
     table
 }
 
-/// The logarithm to base 2 of a positive number, in 1/256.
+/// The logarithm to base 2 of a positive number, in units of 1/256.
 #[inline]
 pub(crate) fn log2(number: u32) -> u32 {
     let exponent = number.max(1).ilog2();

@@ -401,8 +401,8 @@ impl ChunkScan {
         Ok(())
     }
 
-    /// Adds findings for chunks that share bytes. If there is a hole after a chunk, also checks that the last block of
-    /// the chunk ends where the chunk ends according to its header.
+    /// Adds findings for chunks that share bytes. If there is a hole after a chunk, also compares the stored size in
+    /// the chunk's header with the end of the chunk's last stored block.
     fn compare<R: ReadAt>(
         &mut self,
         chunks: &mut Chunks<'_, R>,

@@ -256,10 +256,14 @@ impl<'p, R: ReadAt> Rewrite<'p, R> {
     ///
     /// - [`InvalidInput`] if a new shape, dtype or frame type does not fit the frame, or the frame cannot be rewritten
     ///   in place.
-    /// - [`Unsupported`] if the frame has content that the present format cannot store. Also if the frame has no array,
-    ///   unless the rewrite only changes the frame type or removes holes. Also if the shape or dtype changes, and the
-    ///   items are [computed or stored elsewhere](crate::ObjectKind::is_active). Also if the shape or dtype changes in
-    ///   a rewrite in place, and the array belongs to a table with indexes or generated columns.
+    /// - [`Unsupported`]:
+    ///   - if the frame has content that the present format cannot store;
+    ///   - if the frame has no array, unless the rewrite only changes the frame type or removes holes;
+    ///   - if the shape or dtype changes and the items are
+    ///     [computed or stored elsewhere](crate::ObjectKind::is_active);
+    ///   - if the shape or dtype changes in a rewrite in place, and the array belongs to a table with indexes or
+    ///     generated columns;
+    ///   - if a rewrite in place would lose bytes that follow the frame in its file.
     /// - [`TooLarge`] if the new header would be larger than the format allows.
     /// - [`Malformed`] if the frame has an error that the rewrite does not correct.
     /// - [`Exists`] if the new path already exists, unless the rewrite is in place.

@@ -115,7 +115,8 @@ impl<'p> Job<'p> {
         Ok((Self { old, to, changes }, destination))
     }
 
-    /// Takes the lock of the old frame. If another process holds it, waits for at most `patience`.
+    /// Takes the lock of the old frame. If another process holds it, waits for at most `patience`, but in a rewrite in
+    /// place for at least 1 ms.
     pub(super) fn lock(&self, patience: Duration) -> Result<OldLock, Error> {
         match &self.old {
             None => Ok(OldLock::Reader { _lock: None }),

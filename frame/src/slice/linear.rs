@@ -148,7 +148,7 @@ impl<'s> LinearPart<'s> {
 mod tests {
     use super::*;
 
-    /// The offset in the array of each byte of the slice.
+    /// For each byte of the slice, its offset in the array.
     fn expected(shape: &[u64], ranges: &[Range<u64>], steps: &[u64], typesize: u64) -> Vec<u64> {
         let mut offsets = vec![0];
         for ((&items, range), &step) in shape.iter().zip(ranges).zip(steps) {
