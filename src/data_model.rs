@@ -55,9 +55,9 @@
 //!   further fields get their `default`. This crate cannot reject unknown names: serde passes the aliases of fields in
 //!   the same list as the names of fields, so an unknown name may be an alias. If a struct has six fields and one
 //!   alias, and none of these seven names is the name of an entry, the struct counts as a struct of seven fields.
-//!   Reading layout `B2ndSix` into this struct fails with `duplicate field`, unless the alias belongs to the last
-//!   field. When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]` (or
-//!   `default` and `skip_serializing_if`) to leave the field out.
+//!   Reading layout `B2ndSix` into this struct fails with `duplicate field`, unless the alias belongs to one of the
+//!   last two fields. When writing, every field counts as an entry. If a field is not an entry, use `#[serde(skip)]`
+//!   (or `default` and `skip_serializing_if`) to leave the field out.
 //! - An `untagged` enum is written as the content of its variant. When reading, serde first stores the value in its own
 //!   buffer, and then reads the variant from this buffer without the checks of this crate. So an `untagged` enum can
 //!   read an integer as a float, although the table above has an error for this case.

@@ -43,7 +43,8 @@ pub(crate) fn may_be_meta(name: &str, fields: usize) -> bool {
 }
 
 /// Calls a macro with a row for each entry, in the order in which the entries are written. A row has the entry, its
-/// name, its other names, and its encoding. A field of a user's struct with one of these names must hold this entry.
+/// name, its other names, and its encoding. If a field of a user's struct has one of the names in a row, the field must
+/// hold the entry of this row.
 macro_rules! with_entries {
     ($macro:ident) => {
         $macro! {
@@ -219,7 +220,8 @@ macro_rules! entries {
 with_entries!(entries);
 
 impl Entry {
-    /// Whether a field with this name can hold this entry. It cannot if the name is a well-known name of another entry.
+    /// Whether a field with this name can hold this entry. The field cannot hold the entry if its name is a well-known
+    /// name of another entry.
     // The field names of a struct with a derived `Serialize` or `Deserialize` are constants, so after inlining the
     // compiler removes all comparisons.
     #[inline(always)]
@@ -342,7 +344,7 @@ macro_rules! layouts {
 }
 
 layouts! {
-    /// Seven entries. Every release since 2023 writes this layout.
+    /// Seven entries. Every release of C-Blosc2 since 2.7.0 writes this layout.
     #[default]
     B2nd "b2nd" 7 without []
         "all seven" "C-Blosc2 since 2.7.0, python-blosc2 since 2.1.0"

@@ -80,8 +80,8 @@
 //! opens.** Only this crate reads `B2ndSix`. C-Blosc2 3 does not open an array of layout `Caterva` either. Write seven
 //! entries, unless you write for old programs.
 //!
-//! When reading, the bytes of the metalayer determine the layout, and the Rust type must take as many entries as the
-//! layout has. But a struct with seven fields also reads layouts with fewer entries. A struct with six fields also
+//! When reading, the bytes of the metalayer determine the layout. Usually, the Rust type must take as many entries as
+//! the layout has. But a struct with seven fields also reads layouts with fewer entries. A struct with six fields also
 //! reads layout `Caterva`, if five of the fields have the names of the entries of `Caterva`. A field whose entry is
 //! missing becomes `None` or its `default`. If the field is not an `Option` and has no `default`, the error is "missing
 //! field". So one struct can read and write all layouts:
@@ -193,7 +193,7 @@ pub use ser::{Serializer, serialized_size, to_slice};
 pub use ser::{to_vec, to_vec_with_layout};
 pub use shapes::Shapes;
 
-/// The examples of the README are tests.
+/// Compiles and runs the examples of the README as tests.
 #[cfg(all(doctest, feature = "alloc"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,5 +1,4 @@
-//! Macros that implement the parts of serde's traits that are the same for most of this crate's serializers and
-//! deserializers.
+//! Macros for the parts of serde's traits that most serializers and deserializers of this crate have in common.
 //!
 //! Serde's data model has 29 types. A serializer or deserializer of this crate rejects most of them, and treats some
 //! others, such as a newtype struct, as their content. `ser`, `de` and `dtype::items` use these macros:

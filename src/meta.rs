@@ -27,8 +27,8 @@ use crate::shapes::Shapes;
 use crate::wire::{Reader, check_dimensions, check_dtype, check_fixint, check_ndim};
 
 /// A `Meta` with at most this number of dimensions needs no allocation for them. Few arrays have more dimensions.
-// A `Meta` has 104 bytes: 64 for the three shapes, 15 for a dtype inline, and the other fields. With 16 dimensions
-// inline, a `Meta` would have some 300 bytes, and moving them would cost more than reading the metalayer.
+// A `Meta` has 104 bytes: 64 for the dimensions, 15 for the text of a short dtype, and 25 for everything else. With 16
+// dimensions inline, a `Meta` would have some 300 bytes, and moving them would cost more than reading the metalayer.
 const INLINE: usize = 4;
 
 /// The dimensions of three shapes. In each shape, the elements after the last dimension are 0.
@@ -124,9 +124,9 @@ impl OwnedShapes {
 /// `Meta::parse_dtype` the dtype.
 ///
 /// A `Meta` keeps its layout, so a metalayer is written back byte for byte as it was read:
-/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. The same is true for a `Meta` inside a newtype or an `Option`. A
-/// `Meta` cannot be read in this format inside an `untagged` enum or with `flatten`, because serde then copies the
-/// entries to a buffer, without the layout.
+/// `to_vec(&from_slice::<Meta>(bytes)?)? == bytes`. The same is true for a `Meta` inside a newtype or an `Option`. But
+/// a metalayer cannot be read into a `Meta` inside an `untagged` enum or in a field with `flatten`, because serde then
+/// copies the entries to a buffer, without the layout.
 ///
 /// In other formats, such as JSON, a `Meta` is a struct of `layout` and the seven entries. Entries that the layout does
 /// not have are null. The values of these fields must follow the same rules as the entries of a metalayer. If `layout`
@@ -181,8 +181,8 @@ impl Meta {
         Self::checked(Layout::B2nd, 0, shapes.shape.len(), shapes, 0, dtype)
     }
 
-    /// The metalayer of a new array with items of `typesize` bytes. The chunk and block shapes follow from the shape
-    /// and the type size; see the table at [`Geometry::default_blockshape`].
+    /// The metalayer of a new array with items of `typesize` bytes. The chunk and block shapes are computed from the
+    /// shape and the type size; see the table at [`Geometry::default_blockshape`].
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl Meta {
         Self::new(shapes, dtype)
     }
 
-    /// A metalayer of these entries, after a check of their counts and ranges.
+    /// Makes a `Meta` of these entries. Checks their counts and ranges, and the text of the dtype.
     fn checked(
         layout: Layout,
         version: u8,
@@ -410,7 +410,7 @@ impl Meta {
         Ok(self)
     }
 
-    /// This metalayer with another dtype. The dtype format stays.
+    /// This metalayer with another dtype. The dtype format stays the same.
     ///
     /// # Errors
     ///

@@ -43,7 +43,7 @@ impl<'de> Metalayer<'de> {
         let error = match reader.rest() {
             [MARKED_7, ..] => return Ok(Layout::B2nd),
             [MARKED_5, ..] => return Ok(Layout::Caterva),
-            // Both layouts begin with the entries of `Caterva`.
+            // Two layouts have this marker. The first five entries of both are the entries of `Caterva`.
             [MARKED_6, ..] => match Self::read_as::<Error>(Layout::Caterva, reader) {
                 Ok(Self { after, .. }) => match after.rest().first().copied() {
                     Some(STR32) => return Ok(Layout::B2ndSix),
@@ -88,7 +88,7 @@ impl<'de> Metalayer<'de> {
         (!metalayer.has_negative && metalayer.dtype.is_ok()).then_some(metalayer)
     }
 
-    /// Reads the metalayer at the front of the reader, which has this layout.
+    /// Reads a metalayer of this layout at the front of the reader.
     // Inlined with everything it calls. If the layout is a constant, the compiler knows the entries, and the values
     // stay in registers.
     #[inline(always)]
@@ -106,7 +106,7 @@ impl<'de> Metalayer<'de> {
             has_negative: false,
             after: reader,
         };
-        // Skips the outer marker, which has already determined the layout.
+        // Skips the outer marker. `layout` is already known.
         reader.skip(1);
         macro_rules! read_entries {
             ($($(#[$doc:meta])* $entry:ident $name:ident $others:tt $encoding:ident)*) => { $(
@@ -134,8 +134,8 @@ impl<'de> Metalayer<'de> {
         Ok(metalayer)
     }
 
-    /// The length of the metalayer at the front of some bytes. If its end cannot be found, this is the number of all
-    /// bytes.
+    /// The length of the metalayer at the front of some bytes. If the end of the metalayer cannot be found, the result
+    /// is the length of `bytes`.
     // In layout `B2nd`, the metalayer ends after the dtype, and `ndim` determines the offset of the dtype's length. So
     // only `ndim` and this length are read, and the metalayer is not checked. In the other layouts, the whole metalayer
     // is read to find its end.
@@ -175,8 +175,8 @@ impl<'de> Metalayer<'de> {
 pub(crate) fn of_version(error: Error, reader: Reader<'_>) -> Error {
     match *reader.rest() {
         // The first byte states the number of entries. It may state more entries than the known layouts have, because a
-        // later version may have more. But it must not state fewer than five, because the metalayers of Caterva 0.1
-        // have three entries and no version.
+        // later version may have more. But it must not state fewer than five: a metalayer of Caterva 0.1 states three
+        // entries, and its second byte is not a version.
         [MARKED_5..=FIXARRAY_MAX, version @ ..=FIXINT_MAX, ..] => error.of_version(version),
         _ => error,
     }

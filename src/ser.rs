@@ -33,7 +33,8 @@ const NEW_VEC_LEN: usize = BEFORE_TEXT.of(16) + 64;
 /// Writes a value as a metalayer into a new vector. The capacity of the vector can be a few hundred bytes more than its
 /// length.
 ///
-/// For a long metalayer, `serialize` is called twice, first to measure the length. Both calls must give the same value.
+/// For a long metalayer, `serialize` is called twice: first to measure the length, and then to write. Both calls must
+/// serialize the same value.
 ///
 /// The number of entries of the value selects the [`Layout`]: 7 is `B2nd`, 6 is `B2ndSix`, 5 is `Caterva`. **A struct
 /// that forgets `dtype_format` is written as `B2ndSix`, which no release of C-Blosc2 opens.** [`to_vec_with_layout`] is
@@ -757,7 +758,7 @@ impl serde::Serializer for TextSerializer<'_> {
     fn serialize_bytes(self, bytes: &[u8]) -> Result<usize, Error> {
         match core::str::from_utf8(bytes) {
             Ok(text) => self.serialize_str(text),
-            // A NUL takes precedence over bytes that are not UTF-8, as when a dtype is read.
+            // If the bytes have a NUL and are also not UTF-8, the error is about the NUL, as when a dtype is read.
             Err(_) => check_dtype(bytes).and_then(|()| Err(TextFault::not_utf8(bytes).error())),
         }
     }

@@ -56,9 +56,9 @@ macro_rules! fixed_int {
             // Inlined, so the address and the length of the vector stay in registers.
             #[inline(always)]
             fn check(mut integers: &[u8]) -> (u8, bool) {
-                // `differs` collects the differences of all integers, so the loop needs no branch for each integer. Two
-                // bytes of each integer are compared: the marker and the first byte of the value. Numbers are
-                // big-endian, so the highest bit of the first byte is the sign.
+                // `differs` collects the differences of all integers, so the loop needs no branch for each integer. In
+                // each integer, the marker is compared with the expected marker, and the first byte of the value with
+                // 0. Numbers are big-endian, so the highest bit of the first byte is the sign.
                 let mut differs = 0;
                 while let Some((&[marker, first, ..], left)) = integers.split_first_chunk::<{ Self::SIZE }>()
                 {
@@ -121,8 +121,8 @@ impl<T: FixedInt> ExactSizeIterator for Integers<'_, T> {
 /// type can still take the bytes.
 pub(crate) type Text<'de> = Result<&'de str, &'de [u8]>;
 
-/// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. The cause is found only
-/// for an `Error`.
+/// The error type of a [`Reader`]. It is [`Error`], or `()` if the caller does not need the cause. With `()`, the
+/// function that finds the cause is not called.
 pub(crate) trait ReadError: Sized {
     fn new(error: impl FnOnce() -> Error) -> Self;
 
@@ -286,7 +286,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// The error for a dimension vector, or for its first invalid integer.
+    /// The error for an invalid dimension vector: for its marker, or for its first invalid integer.
     #[cold]
     fn no_vector<T: FixedInt>(mut self, ndim: u8) -> Error {
         let marker = vector_marker(ndim);
@@ -300,7 +300,7 @@ impl<'de> Reader<'de> {
         self.no_value(T::MARKER, 0, T::SIZE).at_dimension(dimension)
     }
 
-    /// The error for an invalid dtype at the position.
+    /// The error for an invalid dtype at the current position.
     #[cold]
     pub(crate) fn text_error(&self, fault: TextFault) -> Error {
         fault.error().at(self.position() + fault.offset())
@@ -378,7 +378,7 @@ impl<'s> Writer<'s> {
         self.position += length;
     }
 
-    /// Advances by `length`, and returns these bytes of the buffer; `None` if they do not all fit.
+    /// Advances by `length` bytes, and returns these bytes of the buffer; `None` if the buffer has fewer bytes left.
     #[inline]
     fn advance(&mut self, length: usize) -> Option<&mut [u8]> {
         let start = self.position;

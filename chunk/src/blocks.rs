@@ -42,7 +42,7 @@ impl ChunkHeader {
         block: &'b [u8],
         length: usize,
     ) -> impl Iterator<Item = (i32, Range<usize>)> + use<'b> {
-        // Blocks of different sizes have one stream each, which ends with the block.
+        // If blocks have different sizes, each block is a single stream, and this stream ends at the end of the block.
         let (is_single, mut start) = (self.has_variable_blocks, 0_usize);
         let nstreams = if is_single { 1 } else { self.nstreams(length) };
         (0..nstreams).map_while(move |_| {

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | 0 | copy literals; their number is the lower five bits + 1 | the literals |
 //! | 1 to 6 | repeat bytes; their number is the upper bits + 2 | the low byte of the distance |
-//! | 7 | repeat bytes; their number is 9 + `n` | bytes with the sum `n`, only the last below 255; then the low byte |
+//! | 7 | repeat bytes; their number is 9 + `n` | bytes whose sum is `n`, all 255 except the last; the low byte of the distance |
 //!
 //! The distance is 256 times the lower five bits of the control byte, plus the low byte of the distance, plus 1. If
 //! this sum is 8192, a big-endian u16 follows the low byte and is added to the distance. The first and the last
@@ -22,8 +22,8 @@ use alloc::{vec, vec::Vec};
 /// The maximum number of literals of an instruction.
 const MAX_LITERALS: usize = 32;
 
-/// The number of bytes that a repetition copies at once. For this, its distance must be at least `STEP`, and the buffer
-/// must have at least `STEP` bytes after the repetition.
+/// The number of bytes that a repetition copies at once, if its distance is at least `STEP`, and the buffer has at
+/// least `STEP` bytes after the repetition.
 const STEP: usize = 16;
 
 /// If the control byte and the low byte give this distance, a u16 follows and is added to the distance.
@@ -117,7 +117,7 @@ fn repeat(data: &mut [u8], at: usize, distance: usize, length: usize) -> Option<
 }
 
 /// An encoder of BloscLZ. To find a repetition, the encoder compares the bytes at the current place with the bytes at
-/// one earlier place: the latest place at which four bytes had the same hash.
+/// one earlier place: the latest place whose first four bytes have the same hash.
 #[cfg(feature = "compress")]
 pub(crate) struct Encoder {
     /// The latest place of each hash of four bytes.
@@ -185,7 +185,7 @@ impl Encoder {
         // Ends the repetition one or two bytes early, so that the next repetition can begin with these bytes. This
         // helps in images with areas of a single value. An edge between two areas has the same bytes in many rows of
         // the image, but the areas have a different length in each row. So the next repetition should begin just before
-        // the edge.
+        // the edge: then it can copy the bytes around the edge from an earlier row.
         let length = common_length(old, new) - if distance == 1 { 2 } else { 1 };
         let least = if distance < FAR_DISTANCE { Self::MIN_LENGTH } else { Self::MIN_FAR_LENGTH };
         (length >= least).then_some((distance, length))

@@ -80,7 +80,7 @@ impl<'c> Chunk<'c> {
         Ok(Self { header, bytes })
     }
 
-    /// The header.
+    /// The header of the chunk.
     #[must_use]
     pub fn header(&self) -> &CheckedHeader {
         &self.header

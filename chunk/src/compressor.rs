@@ -42,8 +42,8 @@ struct FilteredBlock {
     bytes: Vec<u8>,
     /// The memory for the output of the next filter.
     next: Vec<u8>,
-    /// Block 0 as a decompressor will return it. Its numbers are truncated, because a truncation cannot be undone, but
-    /// no other filter is applied. The filter delta combines each later block with block 0.
+    /// Block 0 as a decompressor will return it. It is block 0 after the truncations, which cannot be undone, but
+    /// before all other filters. The filter delta combines each later block with block 0.
     reference: Vec<u8>,
 }
 
@@ -132,8 +132,8 @@ impl Compressor {
         let table = ChunkHeader::MAX_LEN;
         memory::resize(chunk, table + data.len().div_ceil(blocksize) * INT32)?;
         for (number, block) in data.chunks(blocksize).enumerate() {
-            // A chunk that is too long for an `i32` is longer than its data, so this method returns `false` before the
-            // chunk is used.
+            // If the length of the chunk does not fit an `i32`, the chunk is longer than its data. The method then
+            // returns `false`, and the wrong offset is never used.
             let start = i32::try_from(chunk.len()).unwrap_or(i32::MAX).to_le_bytes();
             if let Some(entry) = chunk.get_mut(table + number * INT32..).and_then(<[u8]>::first_chunk_mut) {
                 *entry = start;
@@ -226,7 +226,8 @@ fn append_stream(encoder: &mut StreamEncoder, stream: &[u8], chunk: &mut Vec<u8>
     }
     let bytes = encoder.compress(stream)?.unwrap_or(stream);
     memory::reserve(chunk, INT32 + bytes.len())?;
-    // The fallback is never used: `bytes` is no longer than the data of the chunk, whose length fits `i32`.
+    // The fallback is never used: `bytes` is not longer than the data of the chunk, and the length of this data fits an
+    // `i32`.
     chunk.extend_from_slice(&i32::try_from(bytes.len()).unwrap_or(i32::MAX).to_le_bytes());
     chunk.extend_from_slice(bytes);
     Ok(())

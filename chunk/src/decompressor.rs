@@ -93,7 +93,7 @@ struct Shared<'c> {
     dictionary: &'c [u8],
 }
 
-/// The data of a stream in one of its three forms.
+/// The data of a stream: one repeated byte, uncompressed bytes, or compressed bytes.
 #[derive(Clone, Copy)]
 enum Stream<'c> {
     Run(u8),
@@ -246,8 +246,8 @@ impl Decompressor {
     }
 
     /// Decompresses the streams of a block and undoes its filters. `reference` is the decompressed block 0, with which
-    /// the filter delta combined this block. It is `None` for block 0 itself, and in chunks whose blocks do not depend
-    /// on block 0 it can be `None`.
+    /// the filter delta combined this block. It must be `None` for block 0 itself. It can be `None` for any block if
+    /// the blocks do not depend on block 0.
     fn block(
         &mut self,
         shared: Shared<'_>,
@@ -298,8 +298,8 @@ impl Decompressor {
         let length = out.len() / header.nstreams(out.len());
         if !is_in_out {
             // The crate zrip reserves memory for the data, and for the bytes that it may write after the data. If the
-            // system had no memory, zrip would end the process. So the memory is reserved here first, and the method
-            // fails instead.
+            // system had no memory, zrip would end the process. So this method reserves the memory first, and returns
+            // an error if that fails.
             memory::reserve(streams, (out.len() + ZSTD_OVERLENGTH).saturating_sub(streams.len()))?;
         }
         let mut rest = stored;
@@ -395,8 +395,8 @@ fn stored_block<'c>(chunk: &Chunk<'c>, number: usize) -> Result<(&'c [u8], usize
 fn next_stream<'c>(header: &ChunkHeader, rest: &mut &'c [u8], length: usize) -> Result<Stream<'c>, Fault> {
     let (&stored, after) = rest.split_first_chunk().ok_or(Fault::BeyondEnd)?;
     let stored = i32::from_le_bytes(stored);
-    // If blocks have different sizes, the stored number is the length of the decompressed data, not of the stream. The
-    // stream then has all remaining bytes.
+    // If blocks have different sizes, the number before a stream is the length of the decompressed data, not of the
+    // stream. The stream then has all remaining bytes.
     let count = if header.has_variable_blocks { Ok(after.len()) } else { usize::try_from(stored) };
     let Ok(count) = count else {
         let (&token, after) = after.split_first().ok_or(Fault::BeyondEnd)?;

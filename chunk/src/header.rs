@@ -214,8 +214,8 @@ impl ChunkHeader {
     /// The number of bytes of the longest header.
     pub const MAX_LEN: usize = BLOSC2_LEN;
 
-    /// The header at the start of these bytes. `None` if they end before the header does, if one of its sizes is
-    /// negative, or if its `cbytes` is less than the length of the header.
+    /// The header at the start of these bytes. `None` if `bytes` ends within the header, if a size in the header is
+    /// negative, or if `cbytes` is less than the length of the header.
     ///
     /// The first 32 bytes of a chunk are enough, or the first 16 bytes of a chunk of Blosc 1.
     ///
@@ -238,7 +238,8 @@ impl ChunkHeader {
         let is_blosc2 = flags & IS_BLOSC2 == IS_BLOSC2;
         let header_len = if is_blosc2 { BLOSC2_LEN } else { BLOSC1_LEN };
         let (nbytes, blocksize, cbytes) = (size(NBYTES)?, size(BLOCKSIZE)?, size(CBYTES)?);
-        // In a chunk of Blosc 1, the bytes from 16 on are data, so `more` returns 0 for the parts that would be there.
+        // A chunk of Blosc 1 has data from byte 16 on, and lacks the header fields that Blosc2 has there, so `more`
+        // returns 0 for these fields.
         let more = |offset: usize| bytes.get(offset).copied().filter(|_| is_blosc2).unwrap_or_default();
         let special = special(more(MORE_FLAGS) >> 4 & 7);
         let is_uncompressed = flags & IS_STORED != 0;
@@ -557,7 +558,7 @@ pub enum HeaderSize {
 }
 
 impl HeaderSize {
-    /// The name of the part: `typesize`, `nbytes`, `blocksize` or `cbytes`.
+    /// The name of this size in `PARTS`: `typesize`, `nbytes`, `blocksize` or `cbytes`.
     #[must_use]
     pub fn name(self) -> &'static str {
         PARTS.iter().find(|(_, offset, _)| *offset == self as usize).map_or("", |(name, ..)| name)

@@ -16,9 +16,9 @@
 //! # Ok::<(), b2nd_chunk::Error>(())
 //! ```
 //!
-//! The function returns bytes, because a chunk records the size of its items, but not their type. To read many chunks,
-//! or single blocks of a chunk, use `Chunk` and `Decompressor`. To see the sizes and the codec of a chunk before it is
-//! decompressed, use [`ChunkHeader`]. `Compressor` compresses bytes to a chunk:
+//! `decompress_to_vec` returns bytes, because a chunk records the size of its items, but not their type. To read many
+//! chunks, or single blocks of a chunk, use `Chunk` and `Decompressor`. To see the sizes and the codec of a chunk
+//! before it is decompressed, use [`ChunkHeader`]. `Compressor` compresses bytes to a chunk:
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {

@@ -25,9 +25,9 @@ fn most_zeros(codec: Codec, length: usize) -> usize {
     let more = match codec {
         // A match of 258 bytes can be encoded as two bits, so one byte of the stream can encode four matches.
         Codec::ZLIB => length / (4 * 258),
-        // The encoder that skips most bytes is LZ4HC at the levels 1 and 2 (LZ4 1.10). After each 512 bytes without a
-        // match, it skips 1 byte more at each step. It finds a match within zeros at its second step there, so it can
-        // copy as many zeros as two steps skip.
+        // Of all encoders of LZ4, the one for LZ4HC at the levels 1 and 2 (LZ4 1.10) skips the most bytes. After each
+        // 512 bytes without a match, it skips 1 byte more at each step. Within zeros, it finds a match at its second
+        // step, so it can copy as many zeros as two steps skip.
         Codec::LZ4 | Codec::LZ4HC => 2 * (length / 512),
         _ => 0,
     };
@@ -35,14 +35,14 @@ fn most_zeros(codec: Codec, length: usize) -> usize {
 }
 
 impl ChunkHeader {
-    /// The offset in a block of the first zeros that have probably replaced lost bytes. These are at least 4096 zeros
-    /// in a row in the compressed bytes of a stream, where no encoder writes as many. `block` holds the stored bytes of
-    /// the block, and decompresses to `length` bytes.
+    /// The offset in a block of the first zeros that have probably replaced lost bytes. The zeros are a run of at least
+    /// 4096 in the compressed bytes of a stream, and the run is longer than any that an encoder writes there. `block`
+    /// holds the stored bytes of the block, and decompresses to `length` bytes.
     ///
     /// Bytes that are stored without compression are not searched, because data can have any number of zeros. Streams
     /// of a codec that this crate [cannot decompress](crate#what-is-decompressed) are not searched either. In long
     /// streams of zlib (from 4 MiB of data on) and of LZ4 (from 1 MiB of data on), an encoder can write more than 4096
-    /// zeros in a row. There, only longer runs are found.
+    /// zeros in a row. In these streams, only runs are found that are longer than an encoder can write.
     ///
     /// ```
     /// use b2nd_chunk::ChunkHeader;
@@ -68,8 +68,8 @@ impl ChunkHeader {
 
     /// The offset of the zeros at the end of a block, if no encoder writes as many zeros there. `None` if an encoder
     /// can have written them. The arguments, and the bytes that are not searched, are the same as for
-    /// [`lost_page`](Self::lost_page). If only zeros follow the block in its file, the zeros have probably replaced
-    /// lost bytes.
+    /// [`lost_page`](Self::lost_page). If only zeros follow the block in its file, the zeros at the end of the block
+    /// have probably replaced lost bytes.
     #[doc(hidden)]
     #[must_use]
     pub fn lost_end(&self, block: &[u8], length: usize) -> Option<usize> {

@@ -10,8 +10,8 @@ use crate::header::{CODEC_IN_BYTE, CODEC_OF_FRAME, ChunkHeader, MAX_BLOCKSIZE, S
 /// filters are supported. [`ChunkHeader::checked`] checks a header and returns it as a `CheckedHeader`. Decompression
 /// does not repeat this check.
 ///
-/// `Decompressor::decompress_block_bytes` needs a `CheckedHeader`. It decompresses a block of a chunk that was not read
-/// as a whole. For a whole chunk, use `Chunk`.
+/// `Decompressor::decompress_block_bytes` needs a `CheckedHeader` to decompress a block of a chunk that was not read as
+/// a whole. For a whole chunk, use `Chunk`.
 ///
 /// ```
 /// use b2nd_chunk::ChunkHeader;
@@ -118,8 +118,8 @@ impl ChunkHeader {
             return Ok(());
         }
         ensure(!self.is_instrumented(), Fault::Instrumented)?;
-        // Unknown numbers are checked first, because they mean that the chunk is damaged, not that this crate lacks
-        // something.
+        // Unknown numbers are checked first, because they mean that the chunk is damaged. The later checks find codecs
+        // and filters that are valid, but not supported.
         self.codec_fault().map_or(Ok(()), Err)?;
         let unknown_filter = self.pipeline().find(|filter| filter.is_unknown());
         unknown_filter.map_or(Ok(()), |filter| Err(Fault::UnknownFilter { filter }))?;
@@ -134,7 +134,7 @@ impl ChunkHeader {
         Ok(())
     }
 
-    /// Why no program can have written the codec in the header of a compressed chunk.
+    /// The fault of a codec number that no program can have written to the header of a compressed chunk.
     fn codec_fault(&self) -> Option<Fault> {
         let format = self.codec_format();
         match self.codec {

@@ -34,8 +34,8 @@ impl Signal {
     fn new(number: i32) -> Self {
         let signal = Self { number, ends: Arc::new(AtomicBool::new(true)), is_caught: Arc::default() };
         // If a registration fails, the signal ends the process, as it does by default. The handlers run in the order of
-        // their registration. For a deferred signal, `ends` is unset, so the first handler does nothing. The last
-        // handler sets `ends`, so a second signal of the same kind ends the process.
+        // their registration. For a deferred signal, `ends` is false, so the first handler does nothing. The last
+        // handler sets `ends` to true, so a second signal of the same kind ends the process.
         let _ = flag::register_conditional_default(number, signal.ends.clone());
         let _ = flag::register(number, signal.is_caught.clone());
         let _ = flag::register(number, signal.ends.clone());

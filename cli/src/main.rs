@@ -1,7 +1,7 @@
 //! The command `b2nd`: lists, shows, checks, reads, changes and salvages Blosc2 arrays.
 
-// In this file and in each folder, a module imports only from modules that are declared above it. Modules after a blank
-// line import from the modules above that line.
+// In this file and in each folder, a module imports only from modules that are declared above it. The modules after a
+// blank line import from modules above that line.
 mod code;
 mod names;
 mod pool;

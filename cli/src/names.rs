@@ -27,7 +27,7 @@ pub(crate) fn indexed_array(path: &Path) -> Option<&str> {
     (!array.is_empty() && has_extension(Path::new(rest), "b2nd")).then_some(array)
 }
 
-/// Whether this is the name of a temporary file of `rewrite`, `salvage` or `convert`.
+/// Whether this is the temporary name of a new file or directory that b2nd-frame writes.
 pub(crate) fn is_leftover(path: &Path) -> bool {
     has_extension(path, "tmp")
         && path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".b2nd-"))
@@ -61,7 +61,8 @@ pub(crate) fn ends_with_slash(url: &Path) -> bool {
     url.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// Whether a URL may be a prefix of objects. On a web server, which has no listing, a prefix must end with a slash.
+/// Whether a URL may be a prefix of objects. A web server has no listing, so a URL of a web server counts as a prefix
+/// only if it ends with a slash.
 pub(crate) fn may_be_prefix(url: &Path) -> bool {
     let is_web = is_web(url.as_os_str().as_encoded_bytes());
     !is_named_blosc2(file_of(url)) && (ends_with_slash(url) || !is_web)

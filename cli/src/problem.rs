@@ -43,8 +43,8 @@ impl Problem {
         self
     }
 
-    /// The problem if no file can be created in a folder, because there is no folder at this path; `None` if there is
-    /// one.
+    /// The problem that no file can be created in `folder`, because there is no folder at this path; `None` if there is
+    /// a folder.
     pub(crate) fn no_folder(folder: &Path) -> Option<Self> {
         let why = if folder.exists() { "not a folder" } else { "no such folder" };
         let message = || format!("cannot create a file in {}: {why}", folder.display());

@@ -51,7 +51,7 @@ pub(crate) fn short_size(bytes: impl Into<i128>) -> String {
     with_unit(bytes.into(), 1)
 }
 
-/// A number of bytes in a message: exact, and with a unit if it is long.
+/// A number of bytes in a message: exact, and from 1024 on also with a unit.
 pub(crate) fn byte_count(number: u64) -> String {
     let exact = count(number, "byte");
     if number < 1024 { exact } else { format!("{exact} ({})", short_size(number)) }

@@ -6,9 +6,9 @@
 //!     frame/tests/data/int32_3x5.b2nd 0..2 1..5 | od -A n -t d4 -w16
 //! ```
 //!
-//! In this example, the store is the file system. The types for cloud stores have the same functions. The readers of
-//! the crates `parquet` and `async-tiff` have a function `get_byte_ranges` instead of `get_ranges`. With such a reader,
-//! call `reader.get_byte_ranges(plan.ranges().to_vec())`.
+//! In this example, the store is the file system. The types for cloud stores have the same functions as
+//! `LocalFileSystem`. The readers of the crates `parquet` and `async-tiff` have a function `get_byte_ranges` instead of
+//! `get_ranges`. With such a reader, call `reader.get_byte_ranges(plan.ranges().to_vec())`.
 
 use std::error::Error;
 use std::io::{self, Write};

@@ -398,8 +398,8 @@
 //!
 //! This example copies an array to a new file with another chunk shape, block shape and codec. It reads the items of a
 //! new chunk only when it compresses this chunk, so memory does not depend on the size of the array. Metalayers and
-//! vlmetalayers are copied as they are, except indexes of python-blosc2, which belong to the old array. `b2nd convert`
-//! does the same in a shell.
+//! vlmetalayers are copied as they are, except the indexes and query results of python-blosc2, which belong to the old
+//! array. `b2nd convert` does the same in a shell.
 //!
 //! ```
 //! # #[cfg(feature = "compress")] {

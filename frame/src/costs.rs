@@ -1,7 +1,7 @@
 //! The time and memory that each function takes. This module has documentation only.
 //!
 //! Time and memory are bounded by the length of the input, not by the sizes that the input claims. In an undamaged
-//! frame each byte is read a few times at most.
+//! frame, each byte is read a few times at most.
 //!
 //! In a hostile frame, all entries of the chunk index can point to the same bytes. A [`Check`](crate::Check) of chunks
 //! must not read these bytes without end. So it stops when it has read twice the stored size of all chunks, and

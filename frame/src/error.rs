@@ -164,12 +164,12 @@ impl Error {
         Self::new(ErrorKind::Incomplete, Detail::Incomplete(needed))
     }
 
-    /// The error of a source that lacks these byte ranges.
+    /// The error of a source that does not have these byte ranges.
     pub(crate) fn unknown(ranges: Vec<Range<u64>>) -> Self {
         Self::new(ErrorKind::Incomplete, Detail::Ranges(ranges))
     }
 
-    /// Joins the errors of two reads. If both reads lack byte ranges, the result lists the ranges of both reads, so
+    /// Joins the errors of two reads. If both errors list missing byte ranges, the result lists the ranges of both, so
     /// that all of them can be fetched at the same time.
     pub(crate) fn and(mut self, mut other: Self) -> Self {
         match (&mut self.0.detail, &mut other.0.detail) {
@@ -299,8 +299,8 @@ impl Error {
         }
     }
 
-    /// The byte ranges that a [`KnownRanges`](crate::KnownRanges) lacks, as offsets in the whole file. Empty if the
-    /// error has another reason.
+    /// The byte ranges that are missing in a [`KnownRanges`](crate::KnownRanges), as offsets in the whole file. Empty
+    /// if the error has another reason.
     ///
     /// ```
     /// use b2nd_frame::{Frame, KnownRanges};
@@ -418,8 +418,8 @@ impl error::Error for Error {
     }
 }
 
-/// Wraps the error in an `io::Error` with the same message; `downcast` returns the wrapped error. The kind is the kind
-/// of the [`io_error`](Error::io_error) if there is one, or else the closest [`io::ErrorKind`].
+/// Wraps the error in an `io::Error` with the same message; `downcast` returns the wrapped error. The kind of the
+/// `io::Error` is the kind of the [`io_error`](Error::io_error) if there is one, or else the closest [`io::ErrorKind`].
 ///
 /// ```
 /// use std::io;

@@ -29,8 +29,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The largest error of a file's modification time. The FAT file system rounds such times to two seconds. A chunk file
-/// that was modified more than this time before the frame was opened is not from a later commit.
+/// The largest error of a file's modification time. The FAT file system rounds such times to two seconds. If a chunk
+/// file was modified more than two seconds before the frame was opened, it does not belong to a later commit.
 const CLOCK: Duration = Duration::from_secs(2);
 
 /// The version of a file or of another source. If two versions of a source are equal, its bytes count as unchanged.
@@ -148,7 +148,7 @@ impl FileIdentity {
     }
 }
 
-/// Whether a path leads to this open file. Outside Unix, the result is always `true`.
+/// Whether this open file is the file at the path. Outside Unix, the result is always `true`.
 pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
     Ok(FileIdentity::of(&file.metadata()?) == FileIdentity::of(&path.metadata()?))
 }

@@ -59,8 +59,8 @@ impl Frame {
         open_frame(path.as_ref())
     }
 
-    /// Reads the header of a frame that another process may be writing. It reads the header repeatedly, until two
-    /// successive reads give the same bytes, and the array's metalayer agrees with the header.
+    /// Reads the header of a frame that another process may be writing. This call reads the header repeatedly, until
+    /// two successive reads give the same bytes, and the array's metalayer agrees with the header.
     ///
     /// A single read can give a half-written shape or, more often, a shape whose chunks are not all written yet. If
     /// locking is on, C-Blosc2 creates a `.b2lock` file for the frame. If there is such a file, this call holds a
@@ -318,7 +318,7 @@ impl<R> Frame<R> {
     }
 }
 
-/// Methods that read the rest of the frame.
+/// Methods that read the source of the frame.
 impl<R: ReadAt> Frame<R> {
     /// Reads the header of a frame that begins at an offset of a file, such as a member of a zip.
     ///

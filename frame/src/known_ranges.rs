@@ -17,7 +17,8 @@ use crate::spans::gaps;
 /// arrays and slices, zip files and stores can be read in this way. A [`Store`](crate::Store) owns its source, so give
 /// it an [`Arc`](std::sync::Arc) of the `KnownRanges`. You can then still insert ranges.
 ///
-/// Each repeated call starts again from the beginning, so for slices of more than 64 MiB, a `SlicePlan` is faster.
+/// Each repeated call starts again from the beginning. A slice of more than 64 MiB needs several rounds of requests,
+/// and a repeated call after each of them, so a `SlicePlan` is faster.
 ///
 /// ```
 /// # #[cfg(feature = "decompress")] {

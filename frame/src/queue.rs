@@ -12,7 +12,7 @@ pub(crate) const MAX_THREADS: usize = 256;
 /// task waits, so the thread can start it as soon as the first is finished.
 const TASKS_PER_THREAD: usize = 2;
 
-/// A queue of tasks `T`, whose results come in the order of the tasks.
+/// A queue of tasks `T`, whose results are returned in the order of the tasks.
 ///
 /// - Only the calling thread adds tasks and takes results, so the source of the tasks and the destination of the
 ///   results need not be `Send`. When the calling thread would have to wait for a result, it runs a task instead.
@@ -48,13 +48,14 @@ struct Shared<T, D, E> {
 struct State<T, D, E> {
     /// The tasks that no thread has taken, each with its number.
     tasks: VecDeque<(usize, T)>,
-    /// The results that have not been taken, by the numbers of their tasks. The outer error is a panic.
+    /// The results that have not been taken, by the numbers of their tasks. If the task panicked, the outer result is
+    /// an `Err`.
     results: BTreeMap<usize, thread::Result<Result<D, E>>>,
     is_over: bool,
 }
 
-/// Calls `manage` with a queue. The calling thread runs tasks of the queue with `own`, and up to `others.len()` other
-/// threads run tasks with one of `others` each.
+/// Calls `manage` with a queue. The calling thread runs tasks of the queue with `own`. Each of up to `others.len()`
+/// other threads runs tasks with one of `others`.
 pub(crate) fn in_order<T: Send, D: Send, E: Send, W: FnMut(T) -> Result<D, E> + Send, R>(
     mut own: W,
     mut others: impl ExactSizeIterator<Item = W>,

@@ -53,8 +53,8 @@ pub trait ReadAt {
     }
 
     /// The number of bytes that this source could transfer in the time between a request and the first byte of the
-    /// answer; 0 if there is no such delay, as for files. The default is 0. If this saves a round trip, a slice reads
-    /// up to about this number of bytes that it does not need, but never more than 64 MiB.
+    /// answer; 0 if there is no such delay, as for files. The default is 0. To save a round trip, a slice reads up to
+    /// about this number of bytes that it does not need, but never more than 64 MiB.
     ///
     /// [`BYTES_PER_ROUND_TRIP`] is a good value for an object on a server.
     fn bytes_per_round_trip(&self) -> u64 {
@@ -63,7 +63,7 @@ pub trait ReadAt {
 
     /// Announces the byte ranges that the next calls of [`read_at`](Self::read_at) may read. A source with a delay can
     /// request these ranges in parallel, and keep their bytes until the next announcement. The ranges are sorted and
-    /// share no bytes. By default, this does nothing.
+    /// share no bytes. The default implementation does nothing.
     ///
     /// # Errors
     ///
@@ -240,7 +240,7 @@ pub(crate) fn read_up_to(
         length = length.min(rest.saturating_add(start as u64));
     }
     let length = usize::try_from(length).map_err(|_| ErrorKind::OutOfMemory)?;
-    // If the length exceeds the memory, this is an error, not an abort.
+    // If there is not enough memory, return an error, and do not abort the process.
     bytes.try_reserve_exact(length.saturating_sub(start)).map_err(|_| ErrorKind::OutOfMemory)?;
     bytes.resize(length.max(start), 0);
     let filled = fill(source, offset, bytes.get_mut(start..).unwrap_or_default())?;

@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(gaps(&[]), [10..100]);
         assert_eq!(gaps(&[10..50, 50..100]), []);
         assert_eq!(gaps(&[0..20, 20..50, 51..90]), [50..51, 90..100]);
-        // A range within another one, and ranges that end or begin behind the last byte.
+        // A range within another one, and ranges that end or begin after the last byte.
         assert_eq!(gaps(&[10..80, 20..30, 90..200, 150..160]), [80..90]);
         assert_eq!(gaps(&[200..300]), [10..100]);
     }

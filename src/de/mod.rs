@@ -37,13 +37,13 @@ use value::ValueDeserializer;
 ///
 /// # Errors
 ///
-/// See [`ErrorKind`](crate::ErrorKind). An invalid byte of the metalayer takes precedence over an entry that does not
-/// fit its Rust type, even if the invalid byte comes after that entry. So a damaged file gives the same error for every
-/// Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as bytes or ignores
-/// it. Bytes after the metalayer are an error too, but every other error takes precedence. To get these bytes instead
-/// of an error, use [`take_from_slice`].
+/// See [`ErrorKind`](crate::ErrorKind). If the metalayer has an invalid byte, and also an entry that does not fit its
+/// Rust type, the error is about the invalid byte, even if the entry comes first. So a damaged file gives the same
+/// error for every Rust type, with one exception: a dtype that is not UTF-8 is no error for a type that takes it as
+/// bytes or ignores it. Bytes after the metalayer are an error too, which is returned only if there is no other error.
+/// To get these bytes instead of an error, use [`take_from_slice`].
 ///
-/// A type whose `Deserialize` catches the error, or reads nothing, accepts any bytes.
+/// If the `Deserialize` of a type catches errors, or reads nothing, any bytes are accepted.
 ///
 /// ```
 /// use serde::Deserialize;
@@ -235,8 +235,8 @@ impl<'de> Deserializer<'de> {
         }
     }
 
-    /// The slow path of `read`: for a metalayer that is not ordinary, for a type that does not take all entries in
-    /// order, or for bytes after a metalayer that must end the input.
+    /// The slow path of `read`. It is used if the metalayer is not ordinary, if the type does not take all entries in
+    /// order, or if bytes follow a metalayer that must end the input.
     // Never inlined, so the code for ordinary metalayers stays small.
     #[cold]
     #[inline(never)]
@@ -353,15 +353,15 @@ fn visit<'de, const ORDINARY: bool, V: Visitor<'de>>(
             return Err(error_of_type(error, takes_more, layout, metalayer.version, start));
         }
     };
-    // Without this check, a type that stops before the last entry would silently drop the entries after it.
+    // Without this check, entries that the type does not read would be dropped silently.
     let takes = usize::from(entries.next);
     if takes != count {
         return Err(LayoutFault::Takes { layout, takes }.error().at(start));
     }
-    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none. It
-    // did not fail, because a field with a `default` can lack an entry. So the entries may be in the wrong fields, and
-    // this is an error. A struct with one name per entry is not rejected, because its visitor may only check that no
-    // entry follows.
+    // Here a struct with more names than the layout has entries asked for an entry after the last one, and got none.
+    // The missing entry caused no error, because a field with a `default` needs no entry. So the entries may be in the
+    // wrong fields, and this is an error. A struct with one name per entry is not rejected, because its visitor may
+    // only check that no entry follows.
     if !ORDINARY && entries.is_over && requested.has_more_names_than(count) {
         return Err(LayoutFault::TakesMore { layout }.error().at(start));
     }

@@ -7,17 +7,18 @@ use super::EntryAccess;
 use crate::error::{Error, LayoutFault};
 use crate::layout::{Entry, Layout};
 
-/// Whether a struct takes the entries of a layout by name. Otherwise, it takes them in order.
+/// Whether a struct takes the entries of a layout by name, with serde's `visit_map`. Otherwise, it takes them in order,
+/// with `visit_seq`.
 ///
-/// If a struct has a field for an entry that the layout lacks, the struct must take the entries by name. serde's
-/// `visit_map` can skip this field, but `visit_seq` would read the next entry into this field. If no entry is left for
-/// a field, `visit_seq` fails with the error "invalid length", unless the field has a `default`. It fails even if the
-/// field is an `Option`.
+/// If a struct has a field for an entry that the layout lacks, the struct must take the entries by name. `visit_map`
+/// can skip this field, but `visit_seq` would read the next entry into this field. If no entry is left for a field,
+/// `visit_seq` fails with the error "invalid length", unless the field has a `default`. It fails even if the field is
+/// an `Option`.
 ///
 /// `fields` includes aliases, so its length is not always the number of entries that the struct takes. Seven names in
-/// the order of the entries count as seven fields, but one of them may be an alias. In this case, when a shorter layout
-/// is read, an entry may be passed under the name of the alias, and serde reports a duplicate field. If the names
-/// include a well-known name of every entry of the layout, the struct certainly has a field for every entry.
+/// the order of the entries count as seven fields, although one of them may be an alias. If one of them is an alias,
+/// two entries of a shorter layout may be passed to the same field, and then serde reports a duplicate field. If the
+/// names include a well-known name of every entry of the layout, the struct certainly has a field for every entry.
 pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<bool, Error> {
     if layout.can_be_fields(fields) {
         return Ok(false);
@@ -39,9 +40,9 @@ pub(super) fn takes_by_name(fields: &[&'static str], layout: Layout) -> Result<b
     Ok(false)
 }
 
-/// Checks that the well-known names are in the order of their entries. If entries between two well-known names have no
-/// well-known name themselves, there must be at least as many other names between the two. The same is checked before
-/// the first and after the last well-known name.
+/// Checks that the well-known names are in the order of their entries. Between two well-known names, there must be at
+/// least as many other names as there are entries between their two entries. The same is checked before the first and
+/// after the last well-known name.
 fn check_known(fields: &[&'static str], layout: Layout) -> Result<(), Error> {
     let entries = layout.entries();
     let (mut takes, mut no_field) = (entries.len(), None);

@@ -33,8 +33,8 @@ enum Request {
 impl Request {
     /// Checks that the type can take a single value: an integer, or a dtype as text.
     // A type that cannot be written at a place must not be readable at this place either. Otherwise a float could be
-    // read from an integer, and a `char` from a dtype of one letter. An enum could read the version as the number of a
-    // variant.
+    // read from an integer, and a `char` from a dtype of one letter. And an enum could read the version as the number
+    // of a variant.
     #[inline(always)]
     fn check_single_value(&self, place: Place) -> Result<(), Error> {
         match self {

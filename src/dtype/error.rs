@@ -160,7 +160,7 @@ enum Reason {
 }
 
 impl ParseError {
-    /// A syntax error, without a message yet.
+    /// A syntax error at the offset `at`, where `what` was expected.
     // The grammar makes a syntax error at each alternative that does not match, and then drops the error. So making a
     // syntax error must be cheap.
     pub(super) fn expected(at: usize, what: &'static str) -> Self {

@@ -40,8 +40,8 @@
 //!   inside a dtype that is not aligned: NumPy prints `'aligned': True` only for the outermost dtype. The second kind
 //!   is a dictionary with an unnamed field: NumPy prints it as a list, and adds a name when it reads the list. This
 //!   crate prints both kinds as a dictionary that NumPy reads back correctly.
-//! - A dtype with items of more than 2147483647 bytes is an error. NumPy accepts such a dtype if it is structured, but
-//!   its item size overflows.
+//! - A dtype with items of more than 2147483647 bytes is an error. If such a dtype is structured, NumPy accepts it, but
+//!   then its item size overflows.
 //! - More than 16 nested dtypes are an error. In NumPy, the nesting is limited only by Python's stack.
 //! - Two dtypes are not equal if only one of them is aligned, or if only one is a record. In NumPy such dtypes are
 //!   equal.

@@ -155,7 +155,7 @@ impl Display for Nested<'_> {
                 write!(f, "({base}, {})", Tuple(shape))
             }
             Kind::Struct(parts) => {
-                // In NumPy, an aligned dtype around a record does not align the fields of the record.
+                // As in NumPy, an aligned dtype around a record does not align the fields of the record.
                 let in_aligned = self.in_aligned && !parts.is_record;
                 if parts.is_record {
                     f.write_str("(numpy.record, ")?;

@@ -40,12 +40,12 @@ pub(super) fn dtype(form: Spanned<Form>, spacing: Spacing) -> Result<Dtype, Pars
                 (dict.item_size, if dict.aligned { Spacing::Aligned } else { spacing });
             structure(form.at, members(fields(*dict)?, spacing)?, item_size, spacing)
         }
-        // An aligned dtype around a record does not align the fields of the record. NumPy does the same.
+        // As in NumPy, an aligned dtype around a record does not align the fields of the record.
         Form::Record(base) => Ok(record(dtype(*base, Spacing::Packed)?)),
     }
 }
 
-/// NumPy gives a record the alignment of plain bytes.
+/// Makes a dtype a record. Its alignment becomes 1, as in NumPy.
 fn record(mut dtype: Dtype) -> Dtype {
     dtype.alignment = 1;
     if let Kind::Struct(parts) = &mut dtype.kind {
@@ -121,14 +121,14 @@ fn named(mut fields: Vec<Spanned<FieldForm>>) -> Vec<Spanned<FieldForm>> {
     for (index, Spanned { value: field, .. }) in fields.iter_mut().enumerate() {
         if field.name.is_empty() {
             // NumPy uses the title of an unnamed field as its name, and then rejects the dtype because title and name
-            // are equal. This crate does the same: `refuse_duplicates` rejects the dtype.
+            // are equal. This crate also copies the title, and `refuse_duplicates` then rejects the dtype.
             field.name = field.title.clone().unwrap_or_else(|| format!("f{index}"));
         }
     }
     fields
 }
 
-/// A structured dtype of fields with padding between them.
+/// A structured dtype of a `descr`, in which unnamed fields of bytes are padding.
 #[inline(never)]
 fn padded(at: usize, mut members: Vec<Member>) -> Result<Dtype, ParseError> {
     let mut end: usize = 0;

@@ -422,8 +422,8 @@ impl Struct {
         &self.fields
     }
 
-    /// Whether `aligned=True` of this dtype, or of a dtype around it, aligns the fields as in C. Without it, the
-    /// offsets of the fields can still be aligned by chance.
+    /// Whether the fields are aligned as in C, because this dtype, or a dtype around it, has `aligned=True`. Without
+    /// `aligned=True`, the offsets of the fields can still be aligned by chance.
     #[must_use]
     pub fn is_aligned(&self) -> bool {
         self.is_aligned

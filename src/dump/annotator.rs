@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::row::{BYTES_A_LINE, Printable, Row};
 
-/// Makes the rows of a dump. Each method takes the next bytes, makes rows of them, and passes each row to a function,
-/// `receive`.
+/// Makes the rows of a dump. A method such as [`value`](Self::value) reads the next bytes, makes rows of them, and
+/// passes each row to a function, `receive`.
 ///
 /// `receive` can return an error to stop the dump. The method that called `receive` then returns the same error. There
 /// are no other errors.

@@ -44,7 +44,7 @@ impl From<fmt::Error> for Stop {
 // The dump uses the `Reader` of the parser, so the dump and the parser find the same error.
 struct Walk<'w, 'b> {
     input: Reader<'b>,
-    /// The number of dimensions of the vectors, after it was read.
+    /// The number of dimensions of the vectors; 0 before it is read.
     ndim: u8,
     rows: Annotator<'w, 'b>,
 }

@@ -42,7 +42,7 @@ pub struct Row<'r> {
     pub field: &'r dyn fmt::Display,
     /// The value as text. It may be empty.
     pub value: &'r dyn fmt::Display,
-    /// The message if these bytes are invalid.
+    /// The error message, if the bytes of the row are invalid.
     pub fault: Option<&'r dyn fmt::Display>,
     /// The offset of the end of the input. It determines the width of the offset column in all rows.
     pub(super) end: u64,

@@ -182,9 +182,9 @@ pub(crate) enum LayoutFault {
     UnknownCount,
     /// A `Meta` has layout `value`, but the serializer was asked to write layout `asked`.
     OtherLayout { value: Layout, asked: Layout },
-    /// The layout has the entry, but the value to be written does not.
+    /// The value lacks an entry of the layout. The error names this entry.
     Absent { layout: Layout },
-    /// The value to be written has the entry, but its layout does not.
+    /// The value has an entry that the layout lacks. The error names this entry.
     Surplus { layout: Layout },
     /// The field has the name of one entry, but is in the position of another.
     FieldOrder { field: &'static str, layout: Layout },
@@ -220,7 +220,8 @@ pub(crate) enum Detail {
     },
     /// The input is a whole Blosc2 frame, not only its metalayer.
     WholeFrame,
-    /// The byte after the block shape begins neither a dtype nor a dtype format; `None` if the input ends there.
+    /// The byte after the block shape is the first byte of neither a dtype nor a dtype format. `found` is this byte, or
+    /// `None` if the input ends after the block shape.
     SixthEntry {
         found: Option<u8>,
     },
@@ -229,8 +230,8 @@ pub(crate) enum Detail {
         found: usize,
         ndim: u8,
     },
-    /// A vector to be written has more than `ndim` dimensions. How many it has is not known, because the rest was not
-    /// read.
+    /// A vector to be written has more than `ndim` dimensions. The exact number is not known, because the serializer
+    /// counts at most `ndim` + 1 dimensions.
     MoreDimensions {
         ndim: u8,
     },
@@ -310,7 +311,7 @@ pub(crate) fn out_of_range(value: impl Into<Integer>) -> Error {
 }
 
 impl Detail {
-    /// The fault of bytes whose first byte, `found`, begins no layout.
+    /// The fault if no layout begins with `found`, the first byte of the input. `rest` holds the bytes after it.
     #[cold]
     pub(crate) fn no_layout(found: u8, rest: &[u8]) -> Self {
         // The input may be a whole file, not only its metalayer. Passing a whole file is a likely mistake, so it has

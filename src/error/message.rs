@@ -232,7 +232,7 @@ impl Located {
         }
     }
 
-    /// Writes the message for a Rust type that takes a value of this kind, which is not valid at this place.
+    /// Writes the message for a Rust type that takes a value of the kind `takes`, which is not valid at this place.
     fn unsupported_type(&self, takes: ValueType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.entry {
             Some(_) => write!(f, "{}", self.place()),

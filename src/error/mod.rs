@@ -45,9 +45,9 @@ pub(crate) use detail::{Detail, LayoutFault, TextFault, ValueType, out_of_range}
 /// ```
 pub struct Error(Inner);
 
-// A box, because a larger error makes every `Result` that contains it larger. Without an allocator the struct itself is
-// the error. A `Located` of 16 bytes was tried. It made writing faster without an allocator, but it made reading slower
-// with an allocator.
+// A box, because a larger error makes every `Result` that contains it larger. Without an allocator, an `Error` contains
+// the `Located` itself. A `Located` of 16 bytes was tried. It made writing faster without an allocator, but it made
+// reading slower with an allocator.
 #[cfg(feature = "alloc")]
 type Inner = Box<Located>;
 #[cfg(not(feature = "alloc"))]
@@ -139,7 +139,7 @@ impl Error {
     }
 
     /// Adds the dimension, unless the error names an entry already. The dimension is always added before the entry, so
-    /// an error that names an entry has its whole place.
+    /// if an error names an entry, its place is complete.
     #[cold]
     #[inline(never)]
     pub(crate) fn at_dimension(mut self, dimension: usize) -> Self {
@@ -187,9 +187,9 @@ impl Error {
         self.0.dimension.map(usize::from)
     }
 
-    /// The offset of the byte at which the error was found, counted from the start of the input; `None` in four cases:
-    /// the error occurred when writing, the reader failed, the offset is 2^32 or more, or the Rust type rejected the
-    /// metalayer after its entries were read, as with `#[serde(try_from)]`.
+    /// The offset of the byte at which the error was found, counted from the start of the input. It is `None` in four
+    /// cases: the error occurred when writing, the reader failed, the offset is 2^32 or more, or the Rust type rejected
+    /// the metalayer after its entries were read, as with `#[serde(try_from)]`.
     #[must_use]
     pub fn offset(&self) -> Option<usize> {
         self.0.offset.map(|offset| offset as usize)

@@ -45,9 +45,9 @@ impl Geometry {
 
     /// The chunks that a slice of the array touches. The slice has one range per dimension.
     ///
-    /// The [extent](Chunk::extent), the blocks and the runs of each chunk have only items of the slice. The slice
-    /// counts as a separate array in C order. The [target](crate::geometry::Run::target) of a run is a range of bytes
-    /// in this separate array, not in the whole array.
+    /// The [extent](Chunk::extent), the blocks and the runs of each chunk have only items of the slice. The items of
+    /// the slice count as a separate array in C order. The [target](crate::geometry::Run::target) of a run is a range
+    /// of bytes in this separate array, not in the whole array.
     ///
     /// # Errors
     ///
@@ -288,8 +288,8 @@ impl<'g> Chunk<'g> {
         mut copy_run: impl FnMut(Range<usize>, Range<usize>) -> Option<()>,
     ) -> Result<(), Error> {
         // A metalayer of a few bytes can state a chunk of 2^31 - 1 items. The loop over its runs ends as soon as an
-        // item does not fit the buffers. Items of 0 bytes fit any buffer, so the loop over them would take too long.
-        // Therefore, a type size of 0 is an error.
+        // item does not fit the buffers. Items of 0 bytes fit any buffer, so the loop would not end before the last
+        // run, which would take too long. Therefore, a type size of 0 is an error.
         if typesize == 0 {
             return Err(Error(Violation::TypeSize));
         }
@@ -347,7 +347,7 @@ iterate!(['g] Blocks<'g> => Block<'g>);
 #[cfg(not(target_pointer_width = "16"))]
 impl ExactSizeIterator for Blocks<'_> {}
 
-/// A block with its part of the selection.
+/// A block with its part of the selection. The selection is the whole array, or a slice of it.
 ///
 /// ```
 /// use b2nd_serde::{Geometry, Shapes};
@@ -392,8 +392,8 @@ impl Block<'_> {
         usize::try_from(self.first_item()).ok()?.checked_mul(typesize)
     }
 
-    /// The items of the [`extent`](Block::extent) in runs. A run is contiguous both in the decompressed chunk and in
-    /// the selection, so one copy operation is enough for it.
+    /// Divides the items of the [`extent`](Block::extent) into runs. A run is contiguous both in the decompressed chunk
+    /// and in the selection, so one copy operation is enough for it.
     ///
     /// Each run is as long as possible. Usually a run is one row of the extent, that is, all items along the last
     /// dimension. If the rows of the extent, of the block and of the selection have the same length, there is no gap

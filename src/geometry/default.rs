@@ -3,13 +3,14 @@
 use super::Geometry;
 use super::dimensions::Dimensions;
 
-/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB and the compressed bytes of the
-/// block fit the L2 cache of a core together. A chunk of 4 MiB has 32 such blocks.
+/// The targets for the sizes of a block and of a chunk in bytes. A block of 128 KiB, together with its compressed
+/// bytes, fits the L2 cache of a core. A chunk of 4 MiB has 32 such blocks.
 const BLOCK_NBYTES: u64 = 1 << 17;
 const CHUNK_NBYTES: u64 = 1 << 22;
 
-/// If a dimension is divided into fewer parts than this number, the parts are shortened so that the last part is nearly
-/// as long as the others. With so few parts, the padding of a short last part would be a large share of the dimension.
+/// If a dimension is shorter than this number of parts of the target length, the parts are shortened so that the last
+/// part is nearly as long as the others. With so few parts, the padding of a short last part would be a large share of
+/// the dimension.
 const MANY_PARTS: u64 = 8;
 
 impl Geometry {
@@ -17,10 +18,11 @@ impl Geometry {
     /// the caller has chosen one.
     ///
     /// The last dimension is divided first, and the first dimension last. Along each dimension, a block is as long as
-    /// the target size allows. If a block does not span a dimension, it has 1 item along each earlier dimension. So the
-    /// items of a block are contiguous in an array in C order. The result depends only on the shape and the item size,
-    /// while python-blosc2 looks at the caches of the machine. A dimension of 0 items is expected to grow, so it is
-    /// treated like a very long dimension.
+    /// the target size allows. But if the dimension is shorter than 8 blocks of this length, the blocks are shortened
+    /// so that the last block is nearly as long as the others. If a block does not span a dimension, it has 1 item
+    /// along each earlier dimension. So the items of a block are contiguous in an array in C order. The result depends
+    /// only on the shape and the item size, while python-blosc2 looks at the caches of the machine. A dimension of 0
+    /// items is expected to grow, so it is treated like a very long dimension.
     ///
     /// | shape | item size | chunk shape | block shape |
     /// |---|---|---|---|

@@ -84,8 +84,9 @@ impl Dimensions {
         Some(coordinate)
     }
 
-    /// Moves this coordinate forward by `steps` items of a box, in C order. After the last item of the box, the first
-    /// item follows again. No dimension of the box may be empty, and the box must have more items than `steps`.
+    /// Moves this coordinate forward by `steps` items, in C order, in the box from `start` to `stop`. After the last
+    /// item of the box, the first item follows again. No dimension of the box may be empty, and the box must have more
+    /// items than `steps`.
     pub(super) fn advance(&mut self, mut steps: u64, start: &[u64], stop: &[u64]) {
         for (x, (start, stop)) in self.numbers_mut().zip(zip(start, stop)).rev() {
             // `*x - start` and `steps` are below the number of items of the box, which fits int64, so their sum fits

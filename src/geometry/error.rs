@@ -47,10 +47,10 @@ pub enum ErrorKind {
     DimensionCount,
     /// A number is negative.
     Negative,
-    /// Chunks have size 0 along a dimension in which the array has items, or blocks have size 0 along a dimension in
+    /// Chunks have 0 items along a dimension in which the array has items, or blocks have 0 items along a dimension in
     /// which chunks have items.
     Zero,
-    /// A number of items is too large for the format: more than int64 for an array, more than int32 for a chunk or
+    /// A number of items is too large for the format: it does not fit int64 for an array, or int32 for a chunk or
     /// block.
     Overflow,
     /// A decompressed chunk has more bytes than a Blosc2 chunk can hold.
@@ -132,7 +132,8 @@ pub(super) enum Violation {
     Rank {
         found: usize,
     },
-    /// `entry` is `None` for the ranges or steps of a slice.
+    /// A shape, a slice or the steps of a slice have more or fewer than `ndim` dimensions. `entry` is the entry with
+    /// the shape; `None` for a slice or its steps.
     DimensionCount {
         entry: Option<Entry>,
         found: usize,
@@ -143,7 +144,8 @@ pub(super) enum Violation {
         dimension: u8,
         found: i64,
     },
-    /// The chunks or blocks have size 0 along the dimension, although the array or the chunk has items along it.
+    /// The chunks have 0 items along the dimension, although the array has items along it. Or the blocks have 0 items,
+    /// although the chunks have items.
     Zero {
         divided: Divided,
         dimension: u8,

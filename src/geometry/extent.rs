@@ -60,7 +60,7 @@ impl Extent {
         &self.stop
     }
 
-    /// The distance between two items along each dimension, at least 1.
+    /// The distance from one item to the next along each dimension, at least 1.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -91,7 +91,8 @@ impl Extent {
         self.shape().product()
     }
 
-    /// The range `start..stop` of each dimension. It does not include the step.
+    /// The range `start..stop` of each dimension. If the step is above 1, the box has only some of the coordinates in
+    /// the range.
     #[must_use]
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = Range<u64>> + '_ {
         zip(&self.start, &self.stop).map(|(start, stop)| start..stop)

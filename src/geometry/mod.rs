@@ -1,8 +1,8 @@
-//! The position of each item of an array: its chunk, its block in the chunk, and its byte.
+//! The position of each item of an array: its chunk, its block in the chunk, and its byte offset.
 //!
 //! An array of shape S is divided into chunks of shape C, and each chunk into blocks of shape B. The chunks of an
 //! array, the blocks of a chunk and the items of a block are in C order: the last dimension varies fastest. Along each
-//! dimension,
+//! dimension, these numbers are computed from S, C and B:
 //!
 //! | | | method |
 //! |---|---|---|
@@ -76,8 +76,8 @@
 //!
 //! - S = 0, C = 5, B = 0: the draft specification allows it, but C-Blosc2 and this crate reject it. Such a chunk has
 //!   items, but no blocks for them.
-//! - S = 0, C = 0, B = 1: the draft specification, C-Blosc2 and this crate allow it. The array has no chunks, so E, P,
-//!   G and H are 0 for any B.
+//! - S = 0, C = 0, B = 1: the draft specification, C-Blosc2 and this crate allow it. Neither the array nor a chunk has
+//!   items, so E, P, G and H are 0 for any B.
 //! - Products with a zero are 0 here, even if the other factors overflow. C-Blosc2 multiplies from the first dimension
 //!   on, and rejects a product that overflows before the zero: it opens S = \[0, 2^40, 2^40\], but not \[2^40, 2^40,
 //!   0\]. The draft specification does not define the order, so this crate accepts both shapes. But if the E of a
@@ -135,7 +135,7 @@ pub use run::{Run, Runs};
 pub struct Geometry {
     // `axes` always has 16 elements, and `ndim` is the number of elements in use. So neither a vector type nor an
     // allocator is needed.
-    /// The axes after the last dimension have only zeros. So the results of the derived comparisons depend only on the
+    /// In the axes that are not in use, all numbers are 0. So the results of the derived comparisons depend only on the
     /// axes in use.
     axes: [Axis; CAPACITY],
     ndim: u8,

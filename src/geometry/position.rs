@@ -1,4 +1,4 @@
-//! Conversion between the coordinate of an item and its byte.
+//! Conversion between the coordinate of an item and its byte offset in a chunk.
 
 use super::Geometry;
 use super::dimensions::{Dimensions, is_within};
@@ -43,8 +43,9 @@ impl Geometry {
         if !is_within(coordinate, &self.shape()) {
             return None;
         }
-        // The array has items, so no chunk or block has size 0. No multiplication overflows, because the results are
-        // below the numbers of chunks, of blocks per chunk, and of items per block, which all fit u64.
+        // The array has items, so every chunk and block has items too, and no division is by 0. No multiplication
+        // overflows, because the results are below the numbers of chunks, of blocks per chunk, and of items per block,
+        // which all fit u64.
         let mut position = Position { chunk: 0, block: 0, item: 0 };
         for (&x, axis) in coordinate.iter().zip(self.axes()) {
             let (chunk, block) = (u64::from(axis.chunk), u64::from(axis.block));
@@ -79,7 +80,8 @@ impl Geometry {
         for (x, ((block, item), axis)) in coordinate.numbers_mut().zip(in_chunk) {
             let in_chunk = block * u64::from(axis.block) + item;
             *x = *x * u64::from(axis.chunk) + in_chunk;
-            // This position is padding. A chunk is padded to whole blocks, and the array to whole chunks.
+            // A chunk is padded to whole blocks, and the array to whole chunks. This condition is true for a position
+            // in the padding.
             if in_chunk >= axis.chunk.into() || *x >= axis.shape {
                 return None;
             }

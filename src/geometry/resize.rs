@@ -1,4 +1,4 @@
-//! The chunks that a new shape keeps.
+//! The chunks that an array keeps when its shape changes.
 
 use core::fmt::Debug;
 use core::iter::FusedIterator;
@@ -11,8 +11,8 @@ use super::walk::{Cells, iterate};
 use crate::layout::Entry;
 
 impl Geometry {
-    /// The chunks that a new shape keeps. The array grows or shrinks at the end of each dimension. The chunk shape and
-    /// the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
+    /// The chunks that the array keeps when its shape changes. It grows or shrinks at the end of each dimension. The
+    /// chunk shape and the block shape stay the same. C-Blosc2's `b2nd_resize` does the same.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Geometry {
     }
 }
 
-/// The chunks that a new shape keeps, from [`Geometry::resize`].
+/// The chunks that an array keeps when its shape changes, from [`Geometry::resize`].
 ///
 /// A chunk is kept if its coordinate is in both the old and the new grid. Its number may change, but its bytes do not.
 /// C-Blosc2 does not clear the items that a smaller shape cuts off, so these items reappear if the array grows again.

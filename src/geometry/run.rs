@@ -22,7 +22,7 @@ use super::walk::{Cells, iterate};
 pub struct Runs {
     /// Iterates over the coordinates of the runs. Along each dimension, a coordinate counts runs, not items.
     pub(super) over: Cells,
-    /// The array coordinate of the first item of the block that is in the selection. The first run begins at this item.
+    /// The array coordinate of the block's first item in the selection. The first run begins at this item.
     pub(super) first: Dimensions,
     /// The distance from a run to the next run along each dimension, in items.
     pub(super) step: Dimensions,

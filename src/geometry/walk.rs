@@ -60,8 +60,8 @@ impl FusedIterator for Cells {}
 
 /// Implements `Iterator` for the type `$walk`. The type must have a field `over`, which is an iterator, and a method
 /// `item` that turns each value of `over` into an `$item`.
-// `Iterator::map` is not used, because its `count`, `nth` and `last` call the closure for each item, and an array of a
-// few bytes can claim 2^62 chunks.
+// `Iterator::map` is not used, because its `count`, `nth` and `last` call the closure for each item, and a metalayer of
+// a few bytes can state 2^62 chunks.
 macro_rules! iterate {
     ([$($lifetime:lifetime)?] $walk:ty => $item:ty) => {
         impl$(<$lifetime>)? Iterator for $walk {

@@ -10,7 +10,7 @@ pub(crate) fn raw(size: usize) -> Value {
     json!({ "kind": "void", "size": size })
 }
 
-/// The layout of an item: `kind`, `size`, and for a struct or subarray its parts.
+/// The layout of an item: `kind`, `size`, and more entries that depend on the kind, such as the fields of a struct.
 pub(crate) fn layout(dtype: &Dtype) -> Value {
     let kind = match dtype.kind() {
         Kind::Bool => "bool",
@@ -54,7 +54,7 @@ fn innermost(mut dtype: &Dtype) -> &Dtype {
     dtype
 }
 
-/// Refuses structs with far more values than bytes, because JavaScript makes an object of each value. Also refuses
+/// Refuses structs with far more values than bytes, because JavaScript creates an object for each value. Also refuses
 /// structs with Python objects, or with more than 128 levels.
 pub(crate) fn check_values(dtype: &Dtype) -> Result<(), ItemError> {
     match innermost(dtype) {

@@ -1,8 +1,8 @@
 //! The part of the npm package `b2nd` that is written in Rust. It tells which bytes of a file are needed, parses them,
 //! and returns the items of an array.
 //!
-//! A call that lacks bytes throws the JSON text `{"ranges":[[0,4096]]}`. JavaScript then fetches these ranges, inserts
-//! their bytes, and makes the same call again. Any other error is a text such as
+//! If bytes are missing, a call throws a JSON text that lists their ranges, such as `{"ranges":[[0,4096]]}`. JavaScript
+//! then fetches these ranges, inserts their bytes, and makes the same call again. Any other error is a text such as
 //! `{"code":"truncated","offset":12,"message":"…"}`, with a code of the command `b2nd`.
 
 #![deny(unsafe_code)]
@@ -43,7 +43,7 @@ fn failure(code: &str, offset: Option<u64>, message: &str) -> String {
     json!({ "code": code, "offset": offset, "message": message }).to_string()
 }
 
-/// The name of a kind of error, as the command prints it: `too-large`.
+/// The name of a kind of error, as the command prints it, such as `too-large`.
 fn kebab(kind: ErrorKind) -> String {
     let name = format!("{kind:?}");
     let words = name.char_indices().map(|(at, letter)| {
@@ -53,7 +53,7 @@ fn kebab(kind: ErrorKind) -> String {
     words.collect::<Vec<_>>().concat()
 }
 
-/// A file, as the byte ranges that JavaScript has inserted.
+/// The known part of a file: the byte ranges that JavaScript has inserted.
 #[wasm_bindgen]
 pub struct KnownFile {
     known: Arc<KnownRanges>,
@@ -156,7 +156,7 @@ impl KnownFile {
     }
 }
 
-/// The attributes as a JavaScript object. A value that is too long or nested too deep for JSON is `null`.
+/// The attributes as a JavaScript object. A value with too long or too deeply nested JSON is `null`.
 fn attributes(trailer: &Trailer) -> Result<JsValue, String> {
     let entries = trailer.vlmetalayers().iter().map(|layer| {
         let value = layer.value().map_err(|error| thrown(&error))?;
@@ -267,8 +267,8 @@ pub struct Reading {
 impl Reading {
     /// Reads the next wave: byte ranges of the slice that can be read at the same time. If the items of a piece are
     /// complete now, the result is these items; if not, an empty list. After the last piece, the result is `undefined`.
-    /// The items are in C order. Numbers have the byte order of WebAssembly, float16 becomes float32, and all other
-    /// items are as stored.
+    /// The items are in C order. Numbers have the byte order of WebAssembly, float16 becomes float32, booleans become 0
+    /// or 1, and all other items are as stored.
     pub fn next_wave(&mut self) -> Result<Option<Vec<u8>>, String> {
         if self.plan.is_none() {
             let Some(piece) = self.pieces.next() else { return Ok(None) };

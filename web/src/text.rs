@@ -1,4 +1,4 @@
-//! Replaces the module `text` of the command, of which the module `messagepack` needs only `hex`.
+//! Replaces the module `text` of the command. The module `messagepack` needs only the function `hex`.
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {

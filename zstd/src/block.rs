@@ -18,8 +18,8 @@ pub(crate) const HEADER: usize = 3;
 /// The maximum length of a block (`Block_Maximum_Size`).
 pub(crate) const MAX_BLOCK: usize = 1 << 17;
 
-/// The most bytes that [`BlockWriter::write`] appends for a block of this length. This includes the bytes of an attempt
-/// to compress that it removes again.
+/// The most bytes that [`BlockWriter::write`] appends for a block of this length. This includes an attempt to compress
+/// the block, even if `write` removes it again.
 ///
 /// A literal takes at most one byte. A sequence describes at least 3 bytes, and takes at most 6 bytes: 26 bits for its
 /// three codes, and 22 bits for the distance. A sequence with long lengths has additional bits, but fewer bits than the
@@ -80,8 +80,9 @@ impl BlockWriter {
             }
             return;
         }
-        // The decoder never gets this attempt, so the encoder must forget its new codes and tables. It forgets the
-        // earlier ones too: the decoder still has them, but few blocks after an incompressible one could use them.
+        // The decoder never reads the codes and tables of this attempt, so the encoder must forget them. It forgets the
+        // earlier codes and tables too. The decoder still has these, but few blocks after an incompressible one could
+        // use them.
         output.truncate(start);
         self.forget();
         output.extend_from_slice(&header(RAW, bytes.len(), is_last));

@@ -38,7 +38,7 @@ impl Distribution {
         Self { log, shares }
     }
 
-    /// A table with a single state, which needs no bits (`RLE_Mode`).
+    /// The distribution of a single symbol (`RLE_Mode`). Its table has one state, so the symbol needs no bits.
     pub(crate) fn of_one(symbol: u8) -> Self {
         let mut shares = [0; SYMBOLS];
         set(&mut shares, symbol.into(), 1);
@@ -49,8 +49,8 @@ impl Distribution {
     pub(crate) fn fit(counts: &Counts, max_log: u32) -> Self {
         let total: u32 = counts.iter().sum();
         let used = counts.iter().filter(|&&count| count > 0).count();
-        // With more states, the shares fit the counts more precisely, but their description is longer. So the number of
-        // states grows with the number of counted symbols.
+        // With more states, the shares fit the counts more precisely, but their description is longer, which pays only
+        // for many symbols. So the number of states grows with the sum of the counts.
         let precise = total.max(2).ilog2().saturating_sub(2);
         let log = precise.max(used.next_power_of_two().ilog2() + 1).clamp(MIN_LOG, max_log);
         let mut shares = [0; SYMBOLS];
@@ -157,8 +157,8 @@ struct SymbolStates {
     /// The index of the symbol's first state in `Table::states`.
     first: u16,
     share: u16,
-    /// The number of bits that are written if the next state is below `threshold`. From `threshold` on, one bit more is
-    /// written.
+    /// The number of bits that are written if the decoder's next state is below `threshold`. From `threshold` on, one
+    /// bit more is written.
     bits: u16,
     /// The smallest next state for which one bit more is written.
     threshold: u16,
@@ -225,8 +225,8 @@ pub(crate) struct State<'t> {
 impl<'t> State<'t> {
     /// Starts an encoder at the last symbol of a stream, in a state in which a decoder emits this symbol.
     // The encoder starts in the first state of the symbol, because a decoder reads the most bits in this state. A
-    // decoder of Huffman weights stops when it has read beyond the start of the stream. So it must read at least one
-    // bit in its last states.
+    // decoder of Huffman weights stops when it has read beyond the start of the stream. If it read no bits in its last
+    // states, it would not stop there, and would emit too many weights.
     pub(crate) fn new(table: &'t Table, symbol: u8) -> Self {
         let first = get(&table.symbols, symbol.into()).first;
         Self { table, value: get(&table.states, first.into()) }

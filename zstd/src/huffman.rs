@@ -94,8 +94,8 @@ impl Codes {
 
     /// Writes the description of the codes: the weight of each byte. `None` if the format cannot describe them.
     pub(crate) fn write(&self, output: &mut Vec<u8>) -> Option<()> {
-        // A shorter code has a larger weight. The weight of the last byte that has a code follows from the other
-        // weights.
+        // A shorter code has a larger weight. The weight of the last byte that has a code is not written, because it
+        // follows from the other weights.
         let last = self.codes.iter().rposition(|code| code.length > 0)?;
         let weights =
             self.codes.map(|code| if code.length == 0 { 0 } else { self.longest + 1 - code.length });
@@ -170,8 +170,8 @@ fn write_weights(weights: &[u8], output: &mut Vec<u8>) {
 
 /// The bytes that occur, the most frequent first, and the lengths of their codes.
 fn lengths(counts: &ByteCounts) -> (Vec<u8>, Vec<u8>) {
-    // Each leaf is a count and a byte. A block has fewer than 2²⁴ bytes, so both fit one number, which is sorted
-    // faster.
+    // Each leaf is a count and a byte. A block has fewer than 2²⁴ bytes, so the count and the byte fit one `u32`. Such
+    // numbers are sorted faster than pairs.
     let leaves = counts.iter().zip(0..).filter(|(count, _)| **count > 0);
     let mut leaves: Vec<u32> = leaves.map(|(count, byte)| count << 8 | byte).collect();
     leaves.sort_unstable();

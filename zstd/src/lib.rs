@@ -24,8 +24,9 @@
 //! | 13 to 22 | binary trees | finding the cheapest sequences |
 //!
 //! If a better match is found at a next position, the search goes on from there for a still better one. For data of
-//! more than 256 KiB, the levels 13 to 15 do the same as 11 and 12. So at these levels, a frame can be longer than that
-//! of the C library. For example, 1 MiB of random bytes 0 and 1 gives a frame that is 12 % longer at level 15.
+//! more than 256 KiB, the levels 13 to 15 do the same as 11 and 12. So at the levels 13 to 15, a frame can be longer
+//! than the frame of the C library. For example, 1 MiB of random bytes 0 and 1 gives a frame that is 12 % longer at
+//! level 15.
 //!
 //! The C library also has dictionaries, streaming, and negative levels, which are faster. This crate only compresses a
 //! slice to a whole frame.

@@ -14,7 +14,8 @@ pub(crate) struct Sequence {
 /// The shortest match of the format.
 pub(crate) const MIN_MATCH: u32 = 3;
 
-/// The distances of the latest three matches (`Repeated_Offsets`), the latest one first.
+/// The three most recent different distances (`Repeated_Offsets`), the latest one first. A frame starts with 1, 4 and
+/// 8.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recent(pub(crate) [u32; 3]);
 
@@ -26,8 +27,8 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The distances for which the offset values 1 to 3 stand. If no literals follow a match, a next match with the
-    /// same distance would only continue it. So without literals, the values stand for different distances.
+    /// The distances for which the offset values 1 to 3 stand. If no literals follow a match, a second match with the
+    /// same distance would only continue the first one. So without literals, the values stand for other distances.
     #[inline]
     pub(crate) fn candidates(self, has_literals: bool) -> [u32; 3] {
         let [first, second, third] = self.0;

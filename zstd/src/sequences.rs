@@ -130,7 +130,7 @@ impl SequencesWriter {
 
 /// Writes the number of sequences.
 fn write_count(count: usize, output: &mut Vec<u8>) {
-    // A block has at most 2¹⁷ bytes, so it has fewer than 2¹⁶ matches.
+    // A match has at least 3 bytes, and a block has at most 2¹⁷, so a block has fewer than 2¹⁶ matches.
     let [low, high, ..] = count.to_le_bytes();
     match count {
         0..128 => output.push(low),
@@ -177,7 +177,7 @@ fn describe(kind: &Kind, known: &mut Option<KnownTable>, counts: &Counts, output
 }
 
 impl CodedSequence {
-    /// Writes the additional bits.
+    /// Writes the additional bits of the three codes.
     #[inline]
     fn add_numbers(&self, bits: &mut BitWriter<'_>) {
         let Self { literals, offset, length } = self;

@@ -31,7 +31,7 @@ const ITEMS: usize = 8 * LANES;
 const FORWARD: bool = false;
 const INVERSE: bool = true;
 
-/// Calls a function whose const parameter `W` is the width of the tiles for an item size.
+/// Calls a function with the right const parameter `W` for an item size: the width of the tiles.
 macro_rules! with_width {
     ($function:ident::<$direction:ident>($itemsize:expr, $($argument:expr),+)) => {
         // `baseline` uses only the instructions of the compilation target, and does not detect the processor. If it

@@ -25,8 +25,8 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// Turns a problem into a failure if a part of the items has been printed (`is_begun`). After a failure, unlike
-    /// after a problem, `while_changing` does not print the items again.
+    /// Turns a problem into a failure if some items have been printed (`is_begun`). `while_changing` can try again
+    /// after a problem, but not after a failure, so no item is printed twice.
     pub(super) fn after_output(self, is_begun: bool, address: &Address) -> Self {
         match self {
             Self::Problem(problem) if is_begun => Self::Failure(address.location().failure(problem)),

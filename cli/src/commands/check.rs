@@ -155,8 +155,8 @@ impl Check {
             batch
         };
         let mut all = Checked::default();
-        // The store itself is visited, and then each of its files, because the store and the files can have different
-        // findings.
+        // `Stores::WithFiles` visits a store and then each of its files, because the store and the files can have
+        // different findings.
         paths.visit(Stores::WithFiles, reads_chunks, work, |batch| {
             all.add(batch.checked);
             if !reads_chunks {
@@ -174,7 +174,7 @@ impl Check {
     }
 }
 
-/// A failure, and the command that mends its file, if there is one.
+/// A failure, and the command that mends its file, if such a command exists.
 #[derive(Serialize)]
 struct MendableFailure<'f> {
     #[serde(flatten)]

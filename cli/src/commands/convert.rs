@@ -304,7 +304,7 @@ impl Conversions<'_> {
             let message = "unknown extension: TO must end with .b2nd (an array) or .npy (a NumPy file)";
             return Err(Problem::new(code::INVALID_INPUT, message).at(to));
         }
-        // TO is checked before the items are read. A dangling link at this path counts as an existing file.
+        // If TO exists, the conversion fails before any item is read. A dangling link at TO counts as an existing file.
         if to.symlink_metadata().is_ok() {
             return Err(exists());
         }
@@ -505,7 +505,7 @@ impl Conversions<'_> {
         };
         let (chunks, blocks) = geometry.map_or((None, None), |geometry| {
             // With --slice, the new array may be smaller than a chunk of the old array. Then the chunk and block shapes
-            // are reduced to the shape of the new array.
+            // are reduced, in each dimension, to at most the length of the new array.
             let is_part = self.options.slice.is_some();
             let kept = |items: Dimensions| -> Vec<u64> {
                 let cut = |(items, whole): (u64, &u64)| {

@@ -104,8 +104,8 @@ fn decode_lines(file: Option<PathBuf>) -> Outcome {
 
 fn decode(bytes: io::Result<Vec<u8>>) -> Result<(Meta, Vec<u8>), Problem> {
     let bytes = bytes?;
-    // These are the magic bytes of a frame. The library refuses a frame too, but its message names a Rust type. The
-    // message here names a command.
+    // A frame has the magic bytes `b2frame\0` at byte 2. The library refuses a frame too, but its message names a Rust
+    // type. The message here names a command.
     if bytes.get(2..).is_some_and(|bytes| bytes.starts_with(b"b2frame\0")) {
         let message = "a whole frame, not a metalayer; `b2nd info` shows the array in it";
         return Err(Problem::new(code::MALFORMED, message));

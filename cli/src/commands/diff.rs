@@ -122,10 +122,10 @@ struct Difference {
     a: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     b: Option<Box<RawValue>>,
-    /// Only for the data: the index of the first item that differs. `a` and `b` are the values of that item.
+    /// If `field` is `data`, the index of the first item that differs. `a` and `b` are the values of that item.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<Vec<u64>>,
-    /// Only for the data: how many items differ.
+    /// If `field` is `data`, the number of items that differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     different: Option<u64>,
     #[serde(skip)]
@@ -213,7 +213,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "must be a number that is not negative, such as 1e-6".into())
 }
 
-/// An error of reading items: `A` in the first array, `B` in the second array.
+/// An error while the items of the first array (`A`) or of the second array (`B`) are read.
 enum Unread {
     A(Problem),
     B(Problem),
@@ -363,8 +363,8 @@ fn table([a, b]: [String; 2], differences: &[Difference]) -> String {
     let mut rows: Vec<_> = differences.iter().map(|difference| difference.texts.clone()).collect();
     if let Some(width) = width(&io::stdout()) {
         // The first column names what differs, such as a field or a metalayer. It gets the width of its longest text,
-        // but at most half of the terminal. The values share the rest. The number 4 is for the two gaps between the
-        // columns, which have two spaces each.
+        // but at most half of the terminal. The two columns of values share the remaining width. The number 4 is the
+        // width of the two gaps between the columns.
         let longest = rows.iter().map(|[what, ..]| what.chars().count()).max().unwrap_or_default();
         let first = longest.min(width / 2);
         let value = width.saturating_sub(4 + first) / 2;
@@ -400,7 +400,8 @@ impl Difference {
         })
     }
 
-    /// The difference of a metalayer, which at least one frame has. `None` if both frames have it with the same value.
+    /// The difference of a metalayer that at least one frame has. `None` if both frames have the metalayer with the
+    /// same value.
     fn of_layers(a: Option<Layer<'_>>, b: Option<Layer<'_>>, room: &mut Room) -> Option<Self> {
         let Layer { field, name, .. } = a.or(b)?;
         // Equal bytes have equal values, so no value is decompressed.
@@ -444,7 +445,7 @@ impl Layer<'_> {
     }
 }
 
-/// The number of bytes and their hash.
+/// A text with the number of bytes and their hash.
 fn digest(bytes: &[u8]) -> String {
     format!("{} bytes, hash {:016x}", bytes.len(), hash(bytes))
 }

@@ -61,7 +61,7 @@ type ReceiveRow<'r> = dyn FnMut(&Row<'_>) -> ControlFlow<()> + 'r;
 impl Dump {
     pub(crate) fn run(self) -> Outcome {
         // Standard input is read completely to show chunks or the trailer. To show only a header or a metalayer,
-        // `MAX_LEN` bytes are enough: b2nd-frame reads headers of up to 64 MiB, but real headers are much shorter.
+        // `MAX_LEN` bytes are enough: real headers are much shorter, although b2nd-frame reads headers of up to 64 MiB.
         let longest = if self.needs_frame() { u64::MAX } else { MAX_LEN };
         let address = match &self.file {
             Some(file) => {
@@ -146,8 +146,8 @@ impl Dump {
     fn rows(&self, address: &Address, bytes: &[u8], receive: &mut ReceiveRow<'_>) -> Option<Problem> {
         let (mut fault, mut is_over) = (None, false);
         let result = self.each(address, bytes, &mut |row| {
-            // If `receive` has stopped the dump of the chunks, `rest` begins the dump of the trailer nevertheless. The
-            // dump of the trailer is stopped here.
+            // If `receive` has stopped the dump of the chunks, `rest` still starts the dump of the trailer. This dump
+            // is stopped here.
             if is_over {
                 return ControlFlow::Break(());
             }
@@ -161,7 +161,7 @@ impl Dump {
             is_over = flow.is_break();
             flow
         });
-        // No row has shown this error. Its offset is removed, so that `run` prints it.
+        // No row has shown an error in `result`. The offset of the error is removed, so that `run` prints the error.
         result.err().map(|problem| Problem { offset: None, ..problem }).or(fault)
     }
 
@@ -191,8 +191,8 @@ impl Dump {
         if !self.needs_frame() || is_bad {
             return Ok(());
         }
-        // `bytes` may hold only the header, so the rest is read from the file. Standard input and a file of hexadecimal
-        // digits cannot be opened as a frame, so only the bytes in `bytes` are shown.
+        // `bytes` may hold only the header, so the chunks and the trailer are read from the file. Standard input and a
+        // file of hexadecimal digits cannot be opened as a frame, so only the bytes in `bytes` are shown.
         let in_file = if address.inside == Inside::Stdin { None } else { Some(address.open()) };
         match in_file {
             Some(Ok(frame)) => self.rest(&frame, receive)?,
@@ -272,7 +272,7 @@ impl From<&Row<'_>> for RowRecord {
     }
 }
 
-/// The number of bytes that are read first. Nearly every header fits in them.
+/// The length of the first read. Nearly every header is shorter.
 const FIRST_LEN: u64 = 1 << 12;
 
 /// Reads the first bytes at an address: enough for any real header or metalayer.
@@ -282,9 +282,9 @@ fn read(address: &Address) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     Read::by_ref(&mut file).take(FIRST_LEN).read_to_end(&mut bytes)?;
     if let Err(error) = Frame::parse(&bytes) {
-        // If the bytes are only the start of a header, the error states how many bytes are needed, and these are read,
-        // but at most `MAX_LEN`. Otherwise the bytes may be a metalayer or hexadecimal digits, so up to `MAX_LEN` more
-        // bytes are read.
+        // If the bytes are only the start of a header, the error states how many bytes are needed in total. Then the
+        // missing bytes are read, up to a total of `MAX_LEN`. Otherwise the bytes may be a metalayer or hexadecimal
+        // digits, so up to `MAX_LEN` more bytes are read.
         let rest = error
             .needed()
             .map_or(MAX_LEN, |needed| (needed as u64).min(MAX_LEN).saturating_sub(bytes.len() as u64));

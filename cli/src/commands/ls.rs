@@ -55,7 +55,7 @@ impl Ls {
             (_, true) => CountChunks::IfUnknown,
             _ => CountChunks::Never,
         };
-        // Only JSON shows the bytes that belong to no chunk.
+        // The number of bytes that belong to no chunk is shown only in JSON.
         let visit = Visit {
             scan,
             counts,

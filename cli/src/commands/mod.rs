@@ -86,7 +86,8 @@ pub(crate) enum Command {
 
 impl Command {
     /// The exit status if standard output is closed before the end, for example by `head`. The status of some commands
-    /// is a verdict on all their files. For these commands, it is not 0, because the verdict is not complete.
+    /// is a verdict on all their files. For these commands, the exit status is not 0, because the verdict is not
+    /// complete.
     pub(crate) fn status_if_closed(&self) -> u8 {
         match self {
             Self::Diff(_) => 2,

@@ -25,7 +25,7 @@ use crate::pool::{PassPart, lock};
 use crate::problem::Problem;
 use crate::terminal::Progress;
 
-/// Makes new files.
+/// The conversions or the salvages of a run. Each of them makes a new file.
 pub(super) trait Maker: Sync {
     /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` means that the
     /// user named FROM. Otherwise FROM was found in a folder or below a URL.

@@ -95,7 +95,7 @@ impl Rewrite {
     /// Rewrites a whole file, or the directory of a sparse frame.
     fn change_whole(&self, from: &Path, interrupts: &Interrupts) -> Result<Change, Failure> {
         let failed = |error: Error| {
-            // If FROM and TO are the same file, an error with its path is about FROM.
+            // If FROM and TO are the same file, an error with the path of this file is about FROM.
             let is_about_from = error.path().is_some_and(|path| path.starts_with(from));
             let is_about_to = matches!(error.kind(), ErrorKind::Io | ErrorKind::Exists) && !is_about_from;
             failure(if is_about_to { &self.to } else { from }, error)

@@ -88,7 +88,7 @@ impl Set {
         let interrupts = Interrupts::new();
         let change = file.into_path().and_then(|file| {
             let has_layers = !self.vlmeta.is_empty() || !self.remove_vlmeta.is_empty();
-            // The change of a sparse frame, and of some others, makes a temporary file.
+            // Signals are deferred, because some changes, such as a change of a sparse frame, write a temporary file.
             let change = || {
                 let change = interrupts
                     .defer(|| if has_layers { self.change_vlmetalayers(&file) } else { self.change(&file) });
@@ -120,7 +120,8 @@ impl Set {
         let resize = |finding: &Finding| finding.code() == FindingCode::InterruptedResize;
         let is_resized = before.check_header().findings.iter().any(resize);
         let refused = |error: Error| {
-            // If the chunk shape is damaged, only wrong shapes fit, or none.
+            // If the chunk shape is damaged, the right shape of the array does not fit: only wrong shapes fit, or no
+            // shape.
             let hint = "; if the chunk shape is damaged, give the right one to `b2nd salvage --chunks`";
             let hint = Some(hint).filter(|_| is_resized && error.kind() == ErrorKind::InvalidInput);
             Problem { hint, ..error.into() }

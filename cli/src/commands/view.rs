@@ -162,7 +162,7 @@ impl Plane {
             [rows, length, ..] => {
                 let (height, columns) = (height as u64, columns as u64);
                 let step = length.div_ceil(columns).max(rows.div_ceil(height * aspect));
-                // A picture that fits shows all its rows, even if it is then too high for its width.
+                // If the picture fits the screen, all its rows are shown, even if it then looks too high for its width.
                 let aspect = if step == 1 && rows <= height { 1 } else { aspect };
                 self.thin(0, (step * aspect).min(rows.div_ceil(height.min(LEAST_PIXELS))));
                 self.thin(1, step.min(length.div_ceil(columns.min(LEAST_PIXELS))));

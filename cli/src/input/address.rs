@@ -9,7 +9,7 @@
 //! | `FILE@OFFSET` | a frame at this byte of any file |
 //! | `-` | standard input |
 //! | `scheme://…` | an object in an object store, or all objects below a prefix |
-//! | `scheme://….b2z:MEMBER`, `….b2e:/KEY` | a member of a zip file or store, in an object store or on the web; a query follows the member |
+//! | `scheme://….b2z:MEMBER`, `….b2e:/KEY` | a member of a zip file or store, in an object store or on the web; the query of the URL follows the member |
 //!
 //! An existing path wins over a member or an offset. If an address can be split in several ways, the longest file name
 //! wins. An argument that begins with `./`, or comes after `--`, is a path.
@@ -175,8 +175,8 @@ fn starts_as_path(text: &[u8]) -> bool {
     matches!(text, [b'.', separator, ..] if path::is_separator(char::from(*separator)))
 }
 
-/// The length of the drive, such as `C:`, at the start of a Windows path. The `:` of a drive does not begin the name of
-/// a member.
+/// The length of the drive, such as `C:`, at the start of a Windows path. The `:` of a drive does not separate a path
+/// from the name of a member.
 fn drive_len(path: &Path) -> usize {
     match path.components().next() {
         Some(Component::Prefix(drive)) => drive.as_os_str().len(),
@@ -280,7 +280,7 @@ impl<'p> Location<'p> {
     /// The command-line argument that names this location. Parsing it returns the same location, for any file name.
     pub(crate) fn address(self) -> Vec<u8> {
         let path = self.path.as_os_str().as_encoded_bytes();
-        // Without `./` before it, such a path would be read as an option, as standard input or as a URL.
+        // Without `./` before it, a special path would be read as an option, as standard input or as a URL.
         let is_special = |path: &[u8]| path.starts_with(b"-") || is_url(path);
         let rest = match self.inside {
             Inside::Whole if is_special(path) => return [b"./", path].concat(),
@@ -293,8 +293,8 @@ impl<'p> Location<'p> {
             Inside::Offset(offset) => format!("@{offset}"),
         };
         // A `./` is removed, because `:MEMBER` and `@OFFSET` are not parsed in an argument that begins with `./`. So
-        // special names cannot be marked with `./` here, and become absolute paths instead. On Windows, a name of one
-        // letter becomes an absolute path too, because with the `:` after it, it would be read as a drive.
+        // special paths cannot be marked with `./` here, and become absolute paths instead. On Windows, a path of one
+        // letter becomes absolute too, because the letter and the `:` of `:MEMBER` would be read as a drive.
         let path =
             if starts_as_path(path) { self.path.strip_prefix(".").unwrap_or(self.path) } else { self.path };
         let is_drive =

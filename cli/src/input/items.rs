@@ -74,7 +74,7 @@ impl KnownChunks<'_> {
         Ok(Some((entry, Some((special, chunk.get(start..).unwrap_or_default().into())))))
     }
 
-    /// The header of a stored chunk; `None` in an object store, where it would need a request.
+    /// The header of a stored chunk; `None` in an object store, where reading the header would need a request.
     pub(crate) fn header(&mut self, entry: &ChunkEntry) -> Result<Option<ChunkHeader>, Problem> {
         if self.reads_headers { Ok(self.chunks.checked_header(entry)?) } else { Ok(None) }
     }
@@ -185,7 +185,7 @@ impl Items {
         Ok(Self { array, is_described, shape, typesize, threads, limit, buffer: Vec::new() })
     }
 
-    /// The grid of chunks; `None` if the items follow one another through all chunks.
+    /// The grid of chunks; `None` for a super-chunk, whose items are not in a grid.
     pub(crate) fn geometry(&self) -> Option<&Geometry> {
         self.array.geometry()
     }
@@ -363,8 +363,8 @@ impl Items {
         let read = taken.and_then(|()| plans.into_iter().map(SlicePlan::finish).collect());
         if reads_chunk_files {
             // If a writer has committed a change since the index was read, a chunk file can be missing, or belong to
-            // the new index. Only the index shows such a commit. So it is compared with the index that was read, even
-            // if the slice seems to be damaged.
+            // the new index. Only the index shows such a commit. So the current index is compared with the index that
+            // was read, even if the slice seems to be damaged.
             object.check_unchanged()?;
         }
         Ok(read?)

@@ -83,7 +83,7 @@ impl FromStr for Selection {
     fn from_str(text: &str) -> Result<Self, String> {
         let inner = text.trim();
         let inner = inner.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(inner);
-        // As in Python, a comma at the end means nothing.
+        // As in Python, a comma at the end is ignored.
         let inner = inner.trim().trim_end_matches(',');
         if inner.is_empty() {
             return Ok(Selection::default());

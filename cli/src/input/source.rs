@@ -24,7 +24,7 @@ pub(crate) type Reader = Box<dyn Source>;
 
 pub(crate) trait Source: ReadAt + Send + Sync {
     /// The source as an object in an object store; `None` if it is not an object. Byte ranges of an object can be
-    /// requested in parallel, which is faster than to read one range after the other.
+    /// requested in parallel, which is faster than reading one range after another.
     fn object(&self) -> Option<&remote::Object> {
         None
     }
@@ -191,8 +191,8 @@ impl Address {
 }
 
 /// Finds a member of a zip file by its name. If the zip file is a store, `name` can also be the key of an array: a
-/// slash and the name of its file without the extension. In a `.npz`, the name of an array is also found without its
-/// extension, as by `numpy.load`.
+/// slash and the name of its file without the extension. In a `.npz`, an array is also found by its name without the
+/// extension `.npy`, as with `numpy.load`.
 fn find_member(zip: &impl ReadAt, name: &str) -> Result<Option<ZipMember>, Problem> {
     let mut found = zip_member(zip, name)?;
     let of_store = Store::file_names(name).filter(|_| name.starts_with('/'));
@@ -259,7 +259,7 @@ fn embedded(reader: Reader, offset: u64, key: &str) -> Result<Option<Place>, Pro
     Ok(is_there.then(|| Place { is_embedded: true, ..Place::new(frames, 0) }))
 }
 
-/// The refusal to read a compressed member.
+/// The problem that a member of a zip file is compressed, and is therefore not read.
 pub(crate) fn compressed() -> Problem {
     let message = "the member is compressed; extract it from the zip file to read its frame";
     Problem::new(code::COMPRESSED_MEMBER, message)

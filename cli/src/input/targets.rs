@@ -253,8 +253,9 @@ impl Targets {
         })
     }
 
-    /// The target of the next object below a URL; `None` if the object is not visited. Each object costs a request, so
-    /// only objects with a Blosc2 extension, or with an extension given by --ext, are visited.
+    /// The target of the next object below a URL; `None` if the object is not visited. Each object costs a request. So
+    /// only sparse frames and objects with a Blosc2 extension are visited. With --ext, a sparse frame or object is
+    /// visited only if it has one of the given extensions.
     fn next_object(&mut self) -> Option<Found> {
         let object = |path: PathBuf, depth, is_sparse| {
             Some(Ok(Target { path, inside: Inside::Url(None), depth, is_sparse, is_store: false }))

@@ -28,13 +28,13 @@ pub(crate) struct View<'s> {
     pub(crate) header: &'s Header,
     pub(crate) kind: ObjectKind,
     pub(crate) metalayers: &'s [Metalayer],
-    /// `None` if the frame has no array metalayer.
+    /// The array that the array metalayer describes, if the frame has this metalayer.
     pub(crate) array: Option<&'s ArrayHeader<'s>>,
     /// The array that the trailer describes, if the frame has no array metalayer.
     pub(crate) tensor: Option<&'s PackedTensor>,
     pub(crate) findings: &'s [Finding],
     pub(crate) skipped: &'s [Skipped],
-    /// `None` if the trailer was not needed (see `Visit::wants_trailer`) or cannot be read.
+    /// The trailer; `None` if it was not needed (see `Visit::wants_trailer`) or cannot be read.
     pub(crate) trailer: Option<&'s Trailer>,
     pub(crate) counts: Option<ChunkCounts>,
     /// The number of bytes that belong to no chunk; `None` if these bytes were not counted.

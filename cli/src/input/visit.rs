@@ -271,8 +271,8 @@ impl Visit<'_> {
             };
             let location = Location { inside, ..location };
             let problem = match member.content() {
-                // No writer can be changing this frame: the directory of a zip file is written last, and this zip file
-                // has one, so it is complete.
+                // The visit of this frame is not repeated, because no writer can be changing the frame: the directory
+                // of a zip file is written last, and this zip file has one, so the file is complete.
                 MemberContent::Frame(_) => {
                     let visited = self.visit_member(location, member, &mut file, receive);
                     match visited {

@@ -44,9 +44,9 @@ struct ChunkRecord<'c> {
     nbytes: Option<u64>,
     kind: &'static str,
     typesize: Option<u8>,
-    /// `None` if the chunk has no valid header, or if its blocks differ in size.
+    /// The block size in bytes; `None` if the chunk has no valid header, or if its blocks differ in size.
     blocksize: Option<usize>,
-    /// `None` if the chunk is not compressed or has no valid header. Then the filters are `None` too.
+    /// The codec; `None` if the chunk is not compressed or has no valid header. Then the filters are `None` too.
     codec: Option<String>,
     #[serde(flatten)]
     filters: FilterNames,
@@ -314,9 +314,9 @@ impl ListedFrame<'_> {
         let corner = self.coordinate(last).map_or(String::new(), |corner| Tuple(&corner).to_string());
         let end = self.header.frame_len.saturating_add(self.start.unwrap_or_default());
         let place = if self.header.is_sparse() { "00000000.chunk".into() } else { end.to_string() };
-        // A stored chunk can be longer than its decompressed data, but only by less than 64 bytes (two headers). If the
-        // chunks have different sizes, `chunksize` is 0. Then the size of a chunk can be anything up to the size of all
-        // chunks together.
+        // A stored chunk can be longer than its decompressed data, but only by less than 64 bytes (the length of two
+        // chunk headers). If the chunks have different sizes, `chunksize` is 0. Then the size of a chunk can be
+        // anything up to the size of all chunks together.
         let chunksize = u64::from(self.header.chunksize.max(0).unsigned_abs());
         let nbytes = if chunksize > 0 { chunksize } else { self.header.nbytes.unsigned_abs() };
         let longest = nbytes.saturating_add(64).to_string();

@@ -8,9 +8,9 @@
 //! | a map | an object; a key that is not a string becomes its text |
 //! | a map with arrays or maps as keys, or with keys that have the same text | an array of `[key, value]` |
 //!
-//! No JSON string contains the JSON text of an array or object. Each level of such strings would double the
-//! backslashes, so the text could become very long. Without such strings, the text is at most about six times as long
-//! as the value: in the worst case, each byte becomes an escape `\u00xx`.
+//! No JSON string contains the JSON text of an array or object. If such strings were nested, each level would double
+//! the backslashes, and the text could become very long. Without such strings, the text is at most about six times as
+//! long as the value: in the worst case, each byte becomes an escape `\u00xx`.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -38,8 +38,8 @@ pub(crate) fn value(bytes: &[u8], longest: usize) -> Result<Box<RawValue>, Strin
     let too_long = || format!("a text of more than {longest} bytes is too long to show");
     let room = Cell::new(Some(longest));
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
-    // Each array or map inside another one is read by a nested call. One byte can begin an array, so even a short value
-    // can have very many levels. Without a limit of the depth, the stack could overflow.
+    // Each array or map inside another one is read by a nested call. A single byte can be the start of an array, so
+    // even a short value can have very many levels. Without a limit of the depth, the stack could overflow.
     deserializer.set_max_depth(DEEPEST);
     let value = match ToJson(&room).deserialize(&mut deserializer) {
         // This case must be first. If the JSON text became too long, `room` contains `None`, and `deserialize` has

@@ -43,7 +43,7 @@ pub(crate) struct Salvaged<'s> {
     /// unverified, for example if their codec is unknown. So a list with one entry per chunk could be very long.
     #[serde(skip)]
     unverified_ranges: Vec<RangeRecord<'s>>,
-    /// The number of lost chunks that `--assume-order` saves.
+    /// The number of lost chunks that `--assume-order` would save.
     #[serde(skip)]
     saved_with_order: u64,
     /// The shape, chunk shape and dtype of the array, as text.

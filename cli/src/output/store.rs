@@ -15,7 +15,8 @@ use crate::names::{is_named_blosc2, name_in};
 /// A store, or a table in a store.
 #[derive(Serialize)]
 pub(crate) struct StoreRecord {
-    /// For a table in a zip file, this is the address of a member: the folder of the table.
+    /// The address of the store or table. For a table in a zip file, this is the address of a member: the folder of the
+    /// table.
     #[serde(flatten)]
     pub(crate) address: Address,
     pub(crate) kind: ObjectKind,
@@ -49,7 +50,8 @@ const ATTRIBUTES_FILE: &str = "__vlmeta__.b2f";
 /// The metadata of a table.
 #[derive(Default, Serialize)]
 pub(crate) struct TableRecord {
-    /// `None` if the schema cannot be read, or has no number of rows because the writer did not close the table.
+    /// The number of rows; `None` if the schema cannot be read, or lacks this number because the writer did not close
+    /// the table.
     pub(crate) rows: Option<u64>,
     pub(crate) columns: Vec<ColumnRecord>,
 }

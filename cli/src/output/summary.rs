@@ -16,10 +16,10 @@ use crate::input::View;
 use crate::terminal::width;
 use crate::text::{self, ABSENT, Size, ratio, short, short_size, shortened};
 
-/// The maximum number of rows of a table.
+/// The number of keys that a table shows. All other keys share one more row.
 const SHOWN: usize = 10;
 
-/// The maximum width of a cell. A longer text, which can only be a dtype, is shortened.
+/// The maximum width of a column. A dtype that is wider is shortened. A shape that is wider does not widen the column.
 const WIDEST: usize = 60;
 
 /// The tables. For each table: the name of its list in JSON, the name of the key in each entry of the list, and whether

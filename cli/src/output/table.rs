@@ -91,7 +91,7 @@ impl Columns {
         let is_filled = |cell: &&str| !cell.is_empty();
         let mut left = cells.iter().map(AsRef::as_ref).filter(is_filled).count();
         for (cell, column) in cells.iter().map(AsRef::as_ref).zip(&self.columns) {
-            // The last cell is padded only if a text follows the row.
+            // Empty cells at the end of the row are skipped, unless `end` follows them.
             if left == 0 && end.is_empty() {
                 break;
             }

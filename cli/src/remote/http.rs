@@ -89,7 +89,7 @@ impl From<Unusable> for HttpError {
 #[derive(Debug)]
 pub(super) struct Connector {
     /// Whether redirects to another server are followed. The other server would receive the credentials of the request,
-    /// so this field is set only if requests have no credentials.
+    /// so this field is true only if requests have no credentials.
     pub(super) may_leave: bool,
 }
 

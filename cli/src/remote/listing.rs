@@ -77,7 +77,7 @@ impl Iterator for Objects {
             Err(problem) => problem,
         };
         self.is_over = true;
-        // The output was closed, so nobody reads the rest.
+        // The output was closed, so nobody reads more URLs.
         if problem.code == code::STOPPED {
             return None;
         }

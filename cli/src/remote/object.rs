@@ -62,8 +62,8 @@ impl Window {
 /// same folder.
 pub(crate) type FileRange = (Option<String>, Range<u64>);
 
-/// The requests for byte ranges, sorted by file and offset. Ranges of a file with a gap of at most [`MIN_LEN`] become
-/// one request.
+/// The requests for byte ranges, sorted by file and offset. Two ranges of a file become one request if the gap between
+/// them has at most [`MIN_LEN`] bytes.
 fn merge(ranges: &[FileRange]) -> Vec<FileRange> {
     let mut ranges = ranges.to_vec();
     ranges.sort_unstable_by(|(file, range), (other, next)| (file, range.start).cmp(&(other, next.start)));
@@ -224,8 +224,8 @@ impl Object {
         }
     }
 
-    /// Lends the bytes that were read to a function. The lock is not held during the call, because the function waits
-    /// for the server.
+    /// Calls `read` with the bytes in memory. The lock is not held during the call, because `read` waits for the
+    /// server.
     fn with_windows<T>(&self, read: impl FnOnce(&mut Windows) -> T) -> T {
         let mut windows = mem::take(&mut *lock(&self.windows));
         let result = read(&mut windows);
@@ -276,8 +276,8 @@ impl ReadAt for Object {
 
     fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
         self.with_windows(|windows| {
-            // The bytes of the previous announcement are no longer needed. They are dropped first, so that memory never
-            // holds the bytes of two announcements.
+            // The bytes of the previous call of `read_ahead` are no longer needed. They are dropped first, so that
+            // memory never holds the bytes of two calls.
             windows.ahead.clear();
             let within = ranges.iter().map(|range| range.start..range.end.min(self.len));
             let unknown = within.filter(|range| !range.is_empty() && self.known(windows, range).is_none());

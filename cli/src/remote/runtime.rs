@@ -22,8 +22,8 @@ pub(super) const MAX_TIMEOUT: u64 = 24 * 60 * 60;
 /// Becomes `true` when no answer to a request is wanted any more.
 static STOPPED: LazyLock<watch::Sender<bool>> = LazyLock::new(|| watch::channel(false).0);
 
-/// The number of threads that drive the connections and the listings. The rest of a request runs on the thread that
-/// waits for its answer.
+/// The number of threads that drive the connections and the listings. The remaining work of a request is done by the
+/// thread that waits for its answer.
 const WORKERS: usize = 2;
 
 /// The runtime of all requests.

@@ -24,7 +24,8 @@ pub(crate) fn severity_style(severity: Severity) -> Style {
 pub(crate) const DIM: Style = Style::new().dimmed();
 
 /// Buffered standard output for styled text. If standard output shows no styles, they are removed before the text
-/// enters the buffer. Otherwise, each piece of text between two styles would be a separate write.
+/// enters the buffer. If they were removed after the buffer, each piece of text between two styles would be a separate
+/// write.
 pub(crate) fn buffered_stdout() -> Box<dyn Write> {
     if is_colored() {
         Box::new(BufWriter::new(anstream::stdout().lock()))

@@ -6,7 +6,8 @@ use crate::chunk::entry::ChunkCounts;
 use crate::finding::{Finding, counted};
 use crate::header::frame::Frame;
 
-/// The result of a check: the findings about a frame, the counts of its chunks, and the skipped parts.
+/// The result of a check: the findings about a frame, the counts of its chunks, and the parts of the check that were
+/// skipped.
 ///
 /// ```
 /// use b2nd_frame::check;
@@ -21,14 +22,14 @@ use crate::header::frame::Frame;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The frame that a check of a path has opened. `None` if the header cannot be read, or if the caller opened the
-    /// frame. If the header cannot be read, the report has one finding, with the reason.
+    /// The frame, if the check was given a path and opened the frame itself. `None` if the caller opened the frame, or
+    /// if the header cannot be read. In the second case, the report has one finding, which gives the reason.
     pub frame: Option<Frame>,
     /// All errors and warnings.
     pub findings: Vec<Finding>,
     /// The numbers of stored and special chunks. `None` if the chunk index was not read, or cannot be read.
     pub counts: Option<ChunkCounts>,
-    /// The skipped parts of the check. Nothing is known about them.
+    /// The parts of the check that were skipped. `findings` does not contain the errors that these parts would find.
     pub skipped: Vec<Skipped>,
 }
 

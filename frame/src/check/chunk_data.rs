@@ -14,8 +14,8 @@ use crate::spans::{gaps, overlaps};
 
 /// Checks the data of a chunk by decompressing it, block by block if possible. The table of blocks must be valid.
 /// `after` has the bytes after the chunk, if there are any, and `at` is the offset of the chunk in its file. If the
-/// data can be decompressed, but a page of zeros probably replaces compressed bytes, returns a text that completes the
-/// sentence "the chunk …".
+/// data can be decompressed, but a page of zeros has probably replaced compressed bytes, returns a text about this
+/// page. The text completes the sentence "the chunk …".
 pub(crate) fn check(
     header: &CheckedHeader,
     chunk: &[u8],
@@ -25,7 +25,8 @@ pub(crate) fn check(
     // Without the feature `decompress`, this function is never called, because `check_support` returns no header.
     #[cfg(feature = "decompress")]
     if header.needs_other_blocks() { whole(header, chunk) } else { blocks(header, chunk) }?;
-    // The search for gaps and overlaps comes last, so a damaged block is reported as damaged, and not as a gap.
+    // The search for gaps and overlaps follows the decompression, so a damaged block is reported as damaged, and not as
+    // a gap.
     let may_be_cut = are_zeros(after);
     check_layout(header, chunk, may_be_cut, at)?;
     let lost_page = each_block(header, chunk).find_map(|block| {
@@ -57,7 +58,8 @@ struct BlockSpan {
     /// ends with the chunk.
     start: usize,
     end: usize,
-    /// The length of the decompressed data; 0 if only the block itself records it.
+    /// The length of the decompressed block; 0 if the blocks have different sizes, because then only the block itself
+    /// records its length.
     length: usize,
 }
 
@@ -102,8 +104,8 @@ fn check_layout(
         )));
     }
     // If the block size is not a multiple of the type size, C-Blosc2 can write more blocks than the header says, and
-    // the bytes of the additional blocks look like a gap. A block of zeros is stored as 4 zeros, so a thousand such
-    // blocks look like a lost page.
+    // the bytes of the additional blocks look like a gap. A block of zeros is stored as 4 zeros, so 1024 such blocks
+    // look like a lost page. The gaps of such a chunk are therefore not checked.
     if !header.blocksize().is_multiple_of(header.typesize().into()) {
         return Ok(());
     }
@@ -111,8 +113,9 @@ fn check_layout(
     check_gaps(chunk, gaps, may_be_cut, at)
 }
 
-/// Refuses a gap between blocks if a page of zeros overlaps the gap. If a lost page contained the length of a stream,
-/// this length now reads as 0, which stands for a stream of zeros. Then the bytes of the stream belong to no block.
+/// Refuses a gap between blocks if a page of zeros overlaps the gap. Such a gap shows that the page was lost. If the
+/// page contained the length of a stream, this length now reads as 0, which stands for a stream of zeros. So the bytes
+/// of the stream belong to no block. If the chunk may be cut, a gap of at least 32 zeros at its end is refused too.
 // A hostile chunk can have a gap after each block, so the zeros around a gap are not searched again for the next gap.
 fn check_gaps(
     chunk: &[u8],
@@ -150,24 +153,25 @@ fn next_page(chunk: &[u8], from: usize) -> Range<usize> {
     run.map_or(chunk.len()..usize::MAX, |run| from + run.start..from + run.end)
 }
 
-/// Whether a page of zeros begins within a chunk and covers its end. `at` is the offset of the chunk in its file, and
-/// `after` has the bytes after the chunk, if there are any. In an undamaged file, `after` is the start of the next
-/// chunk, of the chunk index or of the trailer, and none of these begins with zeros.
+/// Whether a page of the file begins within a chunk, covers its end, and is all zeros. `at` is the offset of the chunk
+/// in its file, and `after` has the bytes after the chunk, if there are any. In an undamaged file, `after` is the start
+/// of the next chunk, of the chunk index or of the trailer, and none of these begins with zeros.
 pub(crate) fn ends_in_zeros(chunk: &[u8], after: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     !tail.is_empty() && !after.is_empty() && are_zeros(tail) && are_zeros(after)
 }
 
-/// Whether a page of zeros begins within a compressed chunk, and covers its end. `at` is the offset of the chunk in its
-/// file. Use it for a chunk at the end of a file, where no later bytes can show whether the page was lost.
+/// Whether a page of the file begins within a compressed chunk, covers its end, and has probably been lost. `at` is the
+/// offset of the chunk in its file. Use it for a chunk at the end of a file, where no later bytes can show whether the
+/// page was lost.
 // Only a salvage uses this function. A check does not, because uncompressed bytes at the end of a chunk can rightly be
 // zeros.
 pub(crate) fn may_end_in_lost_page(header: &ChunkHeader, chunk: &[u8], at: u64) -> bool {
     let tail = in_last_page(chunk, at);
     let page = chunk.len() - tail.len();
-    // A stream of zeros is itself stored as zeros, so zeros at the end of the chunk alone prove nothing. The page can
-    // only cut off a stream that begins before it. If the page contained the length of a stream, the bytes of this
-    // stream would now be a gap, which `check_layout` finds.
+    // A stream of zeros is itself stored as zeros, so zeros at the end of the chunk alone prove nothing. The page was
+    // probably lost if a stream begins before the page, and has only zeros in the page. If the page contained the
+    // length of a stream, the bytes of this stream are now a gap, which `check_layout` finds.
     let is_cut = |block: BlockSpan| {
         let mut streams = header.streams(chunk.get(block.start..block.end).unwrap_or_default(), block.length);
         streams.any(|(_, stream)| {
@@ -186,7 +190,8 @@ fn is_lost_end(end: &[u8]) -> bool {
     end.len() >= ChunkHeader::MAX_LEN && are_zeros(end)
 }
 
-/// The bytes of a chunk that are in the last page of the chunk. Empty if this page does not begin within the chunk.
+/// The bytes of a chunk that are in the same page of the file as its last byte. Empty if this page does not begin
+/// within the chunk.
 fn in_last_page(chunk: &[u8], at: u64) -> &[u8] {
     let end = at.saturating_add(chunk.len() as u64);
     let tail = page_start(end.saturating_sub(1)).checked_sub(at).filter(|&tail| tail > 0);
@@ -198,7 +203,7 @@ fn in_last_page(chunk: &[u8], at: u64) -> &[u8] {
 pub(crate) const ENDS_IN_ZEROS: &str =
     "ends with zeros, as do the bytes after it, so its end was lost, or never written";
 
-/// The start of the page with this byte of a file.
+/// The offset of the page that contains the byte `byte` of a file.
 fn page_start(byte: u64) -> u64 {
     byte - byte % PAGE_LEN as u64
 }

@@ -15,7 +15,7 @@ pub(super) struct ChunkFindings {
     kept: Vec<Finding>,
     /// For each code with more than [`MAX_FINDINGS`] findings, the number of the findings that are left out.
     left_out: Vec<(FindingCode, u64)>,
-    /// Skipped checks. If some chunks were not decompressed, the first element has their number.
+    /// Skipped checks. If some chunks were not decompressed, the first element counts them.
     skipped: Vec<Skipped>,
 }
 

@@ -35,7 +35,7 @@ use crate::spans::ChunkSpan;
 /// size of all chunks once, so all other chunks can still be read.
 const MAX_LOOKS: u64 = 2;
 
-/// The maximum number of stored bytes of chunks that wait in the queue. A single chunk can be longer.
+/// The maximum number of stored bytes of chunks that wait in the queue. A single chunk in an empty queue can be longer.
 const MAX_WAITING: usize = 1 << 26;
 
 /// Adds the findings about chunks to a report. An error in the index is not reported here, because the check of the
@@ -150,7 +150,7 @@ impl ReadChunk {
         Self { findings: vec![finding], ..Self::new(entry) }
     }
 
-    /// Whether there is something to report, or to check.
+    /// Whether the chunk has findings or a skipped check to report, or data to check.
     fn has_more(&self) -> bool {
         !self.findings.is_empty() || self.skipped.is_some() || self.header.is_some()
     }
@@ -235,7 +235,7 @@ struct ChunkScan {
     /// The numbers of the chunk files that the check has tried to open. If `listed` is `None`, only the numbers of the
     /// files that it could read.
     files: BTreeSet<u64>,
-    /// Whether the next read would exceed `left`. If so, the check of the chunks ends.
+    /// Whether a read would have exceeded `left`. If so, the check of the chunks ends.
     is_over: bool,
 }
 
@@ -473,8 +473,8 @@ impl ChunkScan {
     }
 }
 
-/// Reads the rest of a chunk, and the bytes after it that show whether its end was lost. Returns `false` if the chunk
-/// file is missing.
+/// Reads the bytes of a chunk that follow those in `first`, and up to 32 bytes after the chunk, which show whether its
+/// end was lost. Returns `false` if the chunk file is missing.
 fn read_rest<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

@@ -47,7 +47,7 @@ mod vlmeta_values;
 /// chunk files without an entry in the index: they may belong to a commit that is not finished.
 ///
 /// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked,
-/// because their places are not known.
+/// because only the index records where they are.
 ///
 /// # Damage that a check cannot find
 ///

@@ -41,8 +41,8 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
         if first_error(&report.findings).is_none() && !files.are_recent {
             return Ok(report);
         }
-        // A writer in a loop can cause the same findings again, so two checks agree only if the files have the same
-        // versions too.
+        // A writer that changes the frame in a loop can cause the same findings again, so two checks agree only if the
+        // files have the same versions too.
         let state = Some((report.findings.clone(), files.versions));
         if before == state {
             return Ok(report);
@@ -53,10 +53,10 @@ pub(super) fn repeat(path: &Path, mut once: impl FnMut() -> Result<Report, Error
     Err(Error::changing(None))
 }
 
-/// Waits long enough for a writer that is between two writes to continue. The wait ends early if the files have
-/// changed.
-// On a busy system, a writer can wait for the processor between two writes. Another check could read the whole file, so
-// the wait compares only the versions of the files.
+/// Waits until a writer that pauses between two writes has probably written again. The wait ends early if the files
+/// have changed.
+// On a busy system, a writer can wait for the processor between two writes. The wait compares only the versions of the
+// files, because another check could read the whole file.
 fn wait(path: &Path, files: &FrameFiles) {
     thread::sleep(INTERVAL);
     let more = if files.are_recent { EQUAL_LOOKS - 1 } else { 0 };
@@ -171,7 +171,7 @@ mod tests {
             times
         };
         assert_eq!(checks(SystemTime::now() - Duration::from_secs(3600)).len(), 1);
-        // On a slow machine, the check can come so late that the file is not recent any more. Then try again.
+        // On a slow machine, the check can begin so late that the file is not recent any more. In that case, try again.
         let times = loop {
             let start = Instant::now();
             let times = checks(SystemTime::now());

@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::finding::{Finding, Place};
 use crate::spans::{ChunkSpan, gaps};
 
-/// The finding for bytes of the frame between `start` and `end` that are in no span. The spans must be sorted by start.
-/// Recorded holes are not reported. `read` reads bytes of the frame. Its arguments are an offset, counted from `start`,
-/// and a length.
+/// The finding for bytes of the frame between `start` and `end` that belong to no chunk. `spans` has the byte ranges of
+/// the chunks, sorted by their starts. Recorded holes are not reported. `read` reads bytes of the frame. Its arguments
+/// are an offset, counted from `start`, and a length.
 pub(super) fn bytes(
     spans: &[ChunkSpan],
     start: u64,

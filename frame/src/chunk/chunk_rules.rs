@@ -212,7 +212,7 @@ pub(crate) fn damaged(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::ChunkData, entry).text(format!("chunk {} {why}", entry.number))
 }
 
-/// The finding for a chunk whose compressed bytes contain a page of zeros that was probably lost.
+/// The finding for a chunk whose compressed bytes contain a page of zeros, which has probably replaced lost bytes.
 pub(crate) fn lost_page(entry: &ChunkEntry, why: &str) -> Finding {
     about(FindingCode::LostPage, entry).text(sentence(entry, why))
 }

@@ -3,7 +3,7 @@
 //!
 //! | value | place of the chunk |
 //! |---|---|
-//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, the file of this number |
+//! | 0 and above | in a contiguous frame, this number of bytes after the header; in a sparse frame, the chunk file with this number |
 //! | bit 63 and bit 56 | not stored: all items are zero |
 //! | bit 63 and bit 58, not bit 56 | not stored: its items were never written |
 //! | bit 63 and bit 57, neither bit 56 nor bit 58 | not stored: all items are NaN |

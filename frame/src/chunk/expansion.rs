@@ -50,7 +50,7 @@ pub(crate) enum NotDecompressed {
     Damaged(String),
     /// This build does not support the codec or a filter.
     Unsupported(String),
-    /// The data exceeds a limit or the memory.
+    /// The data exceeds a limit, or the available memory.
     TooLarge(String),
 }
 

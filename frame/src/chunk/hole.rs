@@ -1,8 +1,8 @@
 //! Holes: byte ranges of a frame that are no longer in use, because a commit replaced the chunks, the index or the trailer
 //! in them.
 //!
-//! A commit does not change the bytes of a hole, so a program that opened the frame before can still read them. The
-//! commit writes a *record* that lists the holes. All bytes of a commit follow the old frame:
+//! A commit does not change the bytes of a hole, so a program that opened the frame before the commit can still read
+//! the old chunks. The commit writes a *record* that lists the holes. All bytes of a commit follow the old frame:
 //!
 //! ```text
 //! START               marks a commit; it was killed if the frame still ends before these bytes
@@ -107,8 +107,8 @@ impl HoleRecord {
 }
 
 /// All recorded holes of a frame, in ascending order, with the records themselves. `ends` are the offsets at which a
-/// record may end, the most likely one first. Each record leads to the previous one, because it has the offset at which
-/// that record ends.
+/// record may end, the most likely one first. Each record contains the offset at which the previous record ends, so the
+/// previous record is read next.
 pub(crate) fn recorded_holes<E>(
     ends: impl Iterator<Item = u64>,
     mut read: impl FnMut(u64, u64) -> Result<Vec<u8>, E>,
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(found(&file, &[0, 5, end - 1]), []);
         file[25] ^= 1;
         assert_eq!(found(&file, &[end]), [7..8, 12..20, last]);
-        // A record that leads to itself.
+        // A record that names its own end as the end of the previous record.
         let len = record(None, &[]).len();
         assert_eq!(found(&record(Some(len), &[]).to_bytes(), &[len]), [0..len]);
     }

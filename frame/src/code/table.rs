@@ -3,7 +3,7 @@
 
 use crate::code::{CheckDepth, Remedy, Severity};
 
-/// The cause of the codes that only damage can explain. No writer leaves such bytes, even if it is killed.
+/// The cause of findings that only damage can explain. No writer leaves such bytes, even if it is killed.
 const DAMAGE: &str =
     "Bytes were damaged: by a disk, by a transfer, or by a program that wrote into the file.";
 

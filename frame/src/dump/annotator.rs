@@ -121,8 +121,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             Ok::<_, Stop>(())
         })?;
         self.count("content", "contents")?;
-        // The index of the section may list the metalayers in another order than the order of their contents. They are
-        // sorted by offset, because a dump shows the bytes in ascending order.
+        // The index of the section may list the metalayers in another order than the order of their contents. A dump
+        // shows the bytes in ascending order, so the metalayers are sorted by the offsets of their contents.
         layers.sort_unstable();
         self.inside(|rows| {
             layers.into_iter().try_for_each(|(offset, name)| rows.content(offset, name, &mut content))
@@ -143,8 +143,8 @@ impl<'w, 'a> Annotator<'w, 'a> {
             let start = self.rows.offset().saturating_sub(back as u64);
             return Ok(self.note("content", &format_args!("{label}at byte {start}, above"))?);
         }
-        // The invalid byte may be between two contents, where another metalayer should begin. In that case, the dump
-        // ends at the invalid byte.
+        // The parser may have rejected a byte before `offset`, between two contents. In that case, the dump ends at
+        // this byte.
         self.refuse_fault(offset)?;
         self.raw_until(offset)?;
         self.cursor = self.cursor.at(offset);

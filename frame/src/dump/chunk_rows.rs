@@ -117,8 +117,8 @@ fn bytes_shown<R: ReadAt>(chunks: &mut Chunks<'_, R>, entry: &ChunkEntry) -> Res
 const MAX_TABLE_SHOWN: usize = 256 * INT32;
 
 /// The number of bytes of a chunk that are shown: its header, and at most [`MAX_TABLE_SHOWN`] bytes of its table of
-/// blocks. If the whole table is shown, the length of the chunk's dictionary is shown too. `bytes` begins with the
-/// chunk. Bytes after the chunk are never shown.
+/// blocks. If the whole table is shown, the length of the chunk's dictionary is shown too. `bytes` begins where the
+/// chunk begins. Bytes after the chunk are never shown.
 fn length_shown(bytes: &[u8]) -> usize {
     ChunkHeader::parse(bytes).map_or(ChunkHeader::MAX_LEN, |header| {
         (header.header_len() + parts_shown(&header)).min(header.cbytes())

@@ -75,7 +75,7 @@ impl Annotator<'_, '_> {
     fn vlmetalayer(&mut self, content: &[u8]) -> Result<(), Stop> {
         let end = self.rows.shown() + content.len();
         if let Some(header) = ChunkHeader::parse(content).filter(|header| header.cbytes() == content.len()) {
-            // The cursor is already behind the content. It is moved back, to show the chunk header value by value.
+            // The cursor has already passed the content. It is moved back to show the chunk header value by value.
             self.cursor = self.cursor.at(self.rows.shown());
             self.chunk_header(&header, header.codec())?;
             self.note("data", &stored(&header))?;

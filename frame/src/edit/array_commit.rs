@@ -30,10 +30,12 @@ use crate::write::frame_plan::{Plan, Sizes, can_be_nan};
 use crate::write::frame_writer::FrameWriter;
 use crate::write::output::Output;
 
-/// The size of a page. If a process is killed during a write within one page, either all bytes are written or none.
+/// The size in bytes of a page in the file cache of the system. If a process is killed during a write within one page,
+/// either all bytes are written or none.
 const PAGE_LEN: usize = 4096;
 
-/// If the holes of a frame have at most this number of bytes in total, they do not force a commit to write a new file.
+/// If the holes of a frame have at most this number of bytes in total, their size is no reason for a commit to write a
+/// new file.
 const MIN_HOLES: u64 = 1 << 16;
 
 impl ArrayUpdate {
@@ -52,8 +54,8 @@ impl ArrayUpdate {
     /// - [`Io`](crate::ErrorKind::Io) if the file cannot be read or written.
     ///
     /// After an error, the array in the file is as before, and the changes are still in memory, so the call can be
-    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And if the write of the
-    /// header fails, which is the last step, the file may have the old or the new header.
+    /// repeated. There are two exceptions. After `Changing`, the array must be opened again. And the last step is the
+    /// write of the header: if this write fails, the file may have the old or the new header.
     pub fn flush(&mut self) -> Result<(), Error> {
         if !self.is_changed {
             return Ok(());
@@ -97,8 +99,8 @@ impl ArrayUpdate {
         let sizes = Sizes::new(&self.meta, self.typesize)?;
         let mut header = HeaderBuilder::new();
         header.copy(self.frame.header(), self.frame.header_bytes());
-        // These sizes are set again, because the header of an array without items can have any `chunksize` and
-        // `blocksize`.
+        // The sizes in the header are computed again, because the header of an array without items can have any
+        // `chunksize` and `blocksize`.
         sizes.set_in(&mut header);
         let flag = if self.vlmetalayers.is_empty() { Marker::False } else { Marker::True };
         header.set(HeaderField::HasVlmetalayers, &[flag.to_u8()]);
@@ -203,8 +205,8 @@ impl ArrayUpdate {
     /// Writes new chunk files, and then a new file with the header and the index, which replaces the old file.
     fn flush_sparse(&mut self, frame: Frame, plan: Plan, old: &OldChunks) -> Result<Committed, Error> {
         let directory = frame.directory().unwrap_or(Path::new(".")).to_path_buf();
-        // The old index refers to its chunk files until it is replaced, so they must stay until then. `taken` lists the
-        // numbers of these files, which no new chunk may get.
+        // The old index is valid until it is replaced, so its chunk files must stay until then. `taken` lists the
+        // numbers of these files. No new chunk may get one of these numbers.
         let kept = || old.files().map(|(_, file)| file);
         let taken = kept().chain(old.gone.iter().map(|&(number, _)| number)).collect();
         let attributes = FileAttributes::of(self.lock.file());
@@ -240,15 +242,16 @@ impl ArrayUpdate {
             let new = writer.finish()?;
             self.commit().by_rename(frame, new, &header)
         });
-        // If the commit has failed, the old index is still in use, and it does not refer to the new files. So they are
-        // removed. But they stay if another program is changing the frame, or has changed it, because some of them may
-        // belong to that program by now.
+        // If the commit has failed, the old index is still in use, and it does not refer to the new files. So the new
+        // files are removed. But they stay if another program is changing the frame, or has changed it, because some of
+        // the files may belong to that program by now.
         let committed = committed.inspect_err(|_| {
             if self.commit().is_alone() {
                 remove(&files);
             }
         })?;
-        // The new header file is locked, so no other writer can have reused one of the old chunk files.
+        // The file with the new header is locked, so no other writer of this crate can have given the number of an old
+        // chunk file to a new chunk.
         remove(&old.gone.iter().map(|&(number, _)| number).collect::<Vec<_>>());
         Ok(committed)
     }

@@ -40,10 +40,11 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 /// since the last `flush` are lost when the `ArrayUpdate` is dropped.
 ///
 /// In a contiguous frame, a commit first writes the changed chunks, the chunk index and the trailer after the end of
-/// the frame. Then it reads the new frame back, and writes the header in a single write. The bytes of the old chunks,
-/// index and trailer stay as they are, and become holes. So a program that has already read the old header can continue
-/// to read the old array. [`check`](crate::check()) recognizes the holes, and [`cbytes`](crate::Header::cbytes)
-/// includes them. In four cases, a commit instead writes a new file, which replaces the old file:
+/// the frame. Then it reads the new frame back, and writes the header in a single write. The bytes of the replaced
+/// chunks, index and trailer stay as they are, and become holes. So a program that has already read the old header can
+/// continue to read the old array. [`check`](crate::check()) recognizes the holes, and
+/// [`cbytes`](crate::Header::cbytes) includes them. In four cases, a commit instead writes a new file, which replaces
+/// the old file:
 ///
 /// - The holes would exceed both 64 KiB and the stored size of the unchanged chunks, or the commit would leave more
 ///   than 65,536 holes.
@@ -72,7 +73,7 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 ///
 /// A program that only reads needs no lock. After a commit to a contiguous frame, a program that has the array open
 /// sees the new array when it reads the header again. python-blosc2 reads the header again by itself. After a commit to
-/// a sparse frame, the program may look for a removed chunk file until it opens the array again.
+/// a sparse frame, a program that has the array open may look for a removed chunk file until it opens the array again.
 ///
 /// # Indexes of python-blosc2
 ///
@@ -93,7 +94,7 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 ///
 /// New chunks are compressed with the codec, level and filters in the header. If the codec is lz4hc, which this crate
 /// only decompresses, lz4 is used instead. Until the `flush`, changed chunks stay in memory, most of them compressed.
-/// At most 64 MiB of them are decompressed at a time, or one chunk if it is larger.
+/// At most 64 MiB of them are uncompressed at a time, or a single chunk if it is larger than 64 MiB.
 ///
 /// ```
 /// use b2nd_frame::{Array, ArrayUpdate, FrameBuilder};
@@ -199,7 +200,8 @@ impl ArrayUpdate {
         if let Some(error) = first_error(&Check::default().run(&frame)?.findings) {
             return Err(Error::malformed(error.clone()));
         }
-        // A commit in place would fail if other bytes followed the frame, and any other commit would lose these bytes.
+        // If other bytes followed the frame, a commit in place would fail, and a commit to a new file would lose these
+        // bytes.
         frame.check_whole(&header_path)?;
         let array = frame.array()?.ok_or_else(no_array)?;
         let layout = array.meta().layout();
@@ -284,7 +286,7 @@ impl ArrayUpdate {
     ///   if the frame is a [store](crate::ObjectKind::is_store). Also if this crate cannot apply the codec or a filter.
     /// - [`Changing`](crate::ErrorKind::Changing) if the file was changed since the `ArrayUpdate` was opened.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if there is no memory for a chunk.
-    /// - The error of reading a file of the table, if this read fails.
+    /// - If a file of the table cannot be read, the error of this read.
     ///
     /// After an error, nothing is changed.
     pub fn write(&mut self, region: &[Range<u64>], items: &[u8]) -> Result<(), Error> {
@@ -297,9 +299,9 @@ impl ArrayUpdate {
     /// # Errors
     ///
     /// The errors of [`resize`](Self::resize) and [`write`](Self::write). Also
-    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, if another dimension is
-    /// 0, or if `items` is not a whole number of slices. A slice here is all items with the same index along `axis`.
-    /// After an error, neither the shape nor an item is changed.
+    /// [`InvalidInput`](crate::ErrorKind::InvalidInput) if the array has no dimension `axis`, if its length along
+    /// another dimension is 0, or if `items` is not a whole number of slices. A slice here is all items with the same
+    /// index along `axis`. After an error, neither the shape nor an item is changed.
     pub fn append(&mut self, axis: usize, items: &[u8]) -> Result<(), Error> {
         let mut shape = self.meta.shape().to_vec();
         let others = shape.iter().enumerate().filter(|&(dimension, _)| dimension != axis);
@@ -454,9 +456,9 @@ impl ArrayUpdate {
         Ok(())
     }
 
-    /// Gives the array a new shape. Where the new shape has new items, chunks may still contain old items, so the
-    /// caller must overwrite these. `replaced` has the new numbers of the old chunks that the caller overwrites
-    /// completely. After an error, nothing is changed.
+    /// Gives the array a new shape. In the places of new items, chunks may still contain old items, so the caller must
+    /// overwrite all new items. `replaced` has the new numbers of the old chunks that the caller overwrites completely.
+    /// After an error, nothing is changed.
     fn set_shape(&mut self, new: NewShape, replaced: &BTreeSet<u64>) -> Result<(), Error> {
         let NewShape { meta, geometry } = new;
         let nchunks = usize::try_from(geometry.nchunks()).map_err(Error::too_large)?;
@@ -536,7 +538,8 @@ impl ArrayUpdate {
             .saturating_mul(self.typesize)
     }
 
-    /// The items of a chunk of the new shape. `chunks` are the chunks of the file, if they are needed.
+    /// The items of the chunk with this number in the shape `meta`. `chunks` are the chunks of the file, if one of them
+    /// is needed.
     fn items_of(&self, number: u64, chunks: Option<&mut Chunks<'_, File>>) -> Result<Vec<u8>, Error> {
         if let Some(items) = self.pending.decompressed(number, self.chunk_nbytes())? {
             return Ok(items);

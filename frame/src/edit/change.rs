@@ -30,12 +30,13 @@ use crate::source::ReadAt;
 /// A new value must be as long as the old one; [`Rewrite`](crate::Rewrite) can also write a longer or shorter value.
 /// All changes are made in a single write, which is then synced. The data is not touched.
 ///
-/// python-blosc2 may have computed indexes from the items. A new shape or dtype makes these indexes wrong. Then the
-/// edit first writes a copy of the chunk index and a new trailer after the end of the frame. The write of the header
-/// makes the change and the new trailer valid at once. In the new trailer, the indexes are marked as stale, so
-/// python-blosc2 does not use them before it has built them again (`rebuild_index`). Indexes that cannot be read are
-/// removed. To read compressed indexes, the feature `decompress` is needed. Query results that python-blosc2 4.2 and
-/// 4.3 stored are always removed. In a sparse frame, the edit instead replaces `chunks.b2frame` by a new file.
+/// python-blosc2 may have computed indexes from the items. A new shape or dtype makes these indexes wrong. In this
+/// case, the edit first writes a copy of the chunk index and a new trailer after the end of the frame. The write of the
+/// header then makes the change and the new trailer valid together. In the new trailer, the indexes are marked as
+/// stale, so python-blosc2 does not use them before it has built them again (`rebuild_index`). Indexes that cannot be
+/// read are removed. To read compressed indexes, the feature `decompress` is needed. Query results that python-blosc2
+/// 4.2 and 4.3 stored are always removed. In a sparse frame, nothing is written after the end of the frame: a new file
+/// with the new trailer replaces `chunks.b2frame`.
 ///
 /// ```
 /// use b2nd_frame::Frame;
@@ -77,8 +78,8 @@ impl<'f, R> Edit<'f, R> {
     ///
     /// The old shape may contradict the number of chunks in the header ([`nchunks`](crate::Header::nchunks)), as after
     /// most [interrupted resizes](crate::FindingCode::InterruptedResize). Then another rule applies: the new shape must
-    /// have exactly this number of chunks, but in any grid. The chunk index must have one entry for each of these
-    /// chunks.
+    /// have exactly the number of chunks in the header, but in any grid. The chunk index must have one entry for each
+    /// of these chunks.
     ///
     /// ```
     /// use b2nd_frame::{ErrorKind, Frame};
@@ -227,15 +228,15 @@ impl Edit<'_, File> {
     /// Writes the change into the file, and updates this frame.
     ///
     /// The file is locked during the change, so that writers of this crate exclude each other. C-Blosc2 instead creates
-    /// a `.b2lock` file if its locking is on. If the frame has this file, its exclusive lock is held too, and the
-    /// counter in it is raised, so that other processes read the header again. If another process holds one of the
-    /// locks for longer than the [`patience`](Self::patience), the result is an error.
+    /// a `.b2lock` file if its locking is on. If the frame has a `.b2lock` file, the edit also holds the exclusive lock
+    /// of this file, and increments the counter in it, so that other processes read the header again. If another
+    /// process holds one of the locks for longer than the [`patience`](Self::patience), the result is an error.
     ///
     /// **Without a `.b2lock`, a writer of C-Blosc2 that has the frame open does not notice the change, and can
     /// overwrite the new header with the old one.**
     ///
-    /// A process that reads the header during the write may see half of the change. The same is true of every other
-    /// writer. [`open_stable`](Frame::open_stable) avoids such reads.
+    /// A process that reads the header during the write may get a mixture of the old and the new header. This can
+    /// happen with every program that writes a header in place. [`open_stable`](Frame::open_stable) avoids such reads.
     ///
     /// # Errors
     ///
@@ -278,8 +279,8 @@ impl Edit<'_, File> {
     pub fn apply(self) -> Result<(), Error> {
         let after = self.after()?;
         let path = self.frame.path().ok_or_else(not_opened)?.to_path_buf();
-        // The locks are taken before the checks, so no other writer can change the file between the checks and the
-        // write.
+        // The locks are taken before the checks, so no other writer that takes the locks can change the file between
+        // the checks and the write.
         let mut lock = WriterLock::take(&path, self.frame.header().is_sparse(), self.patience)?;
         self.check_file(&path)?;
         if self.frame.header_bytes() == after.header_bytes() {
@@ -328,8 +329,8 @@ impl Frame<()> {
             let layout = array.meta().layout();
             Error::unsupported(format_args!("layout {layout} stores no dtype; a rewrite can add one"))
         })?;
-        // If the dtype has a format other than NumPy's, it cannot be changed, because the syntax of the other format is
-        // not known.
+        // A dtype in a format other than NumPy's cannot be changed, because this crate does not know the syntax of that
+        // format.
         if array.meta().dtype_format().is_some_and(|format| format != 0) {
             array.meta().parse_dtype().map_err(|error| Error::unsupported(format_args!("dtype: {error}")))?;
         }

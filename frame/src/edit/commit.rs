@@ -1,7 +1,7 @@
 //! The steps that all changes of a file share.
 //!
 //! 1. Take the locks (`WriterLock`).
-//! 2. Open the frame again, and compare it with the planned one (`FrameState::reopen`).
+//! 2. Open the frame again, and check that no other program has changed it (`FrameState::reopen`).
 //! 3. Write everything but the header where no reader looks: after the end of the frame, or into new files. Sync it.
 //! 4. Read the new frame back, as a later reader will (`read_back.rs`).
 //! 5. Look again for a lock file and for indexes of a table, and compare the old frame again. Then make the new frame
@@ -81,9 +81,9 @@ impl Commit<'_> {
                 Ok((frame, state))
             }
             Err(error) => {
-                // The file still has the old header, so the old frame is complete, even if the removal fails. Only the
-                // bytes of this unfinished commit are removed, and only if no program that uses the lock file can be
-                // writing there.
+                // The file still has the old header, so the old frame is complete. The bytes of this unfinished commit
+                // are removed, but only if no program that uses the lock file can be writing there. If the removal
+                // fails, the bytes do no harm.
                 if self.lock.excludes_others() {
                     let _ = self.remove_killed_commit();
                 }
@@ -112,8 +112,9 @@ impl Commit<'_> {
         Ok(committed)
     }
 
-    /// Makes the last checks before the new frame becomes valid. Takes the lock of the lock file, if there is one now,
-    /// and raises its counter. Fails if the table has indexes now, or another program has changed the frame.
+    /// Makes the last checks before the new frame becomes valid. If there is a lock file now, takes its lock, and
+    /// increments its counter. Fails if another program has changed the frame. If the items change, also fails if the
+    /// array belongs to a table that now has indexes or generated columns.
     fn compare_again(&mut self) -> Result<(), Error> {
         self.lock.announce()?;
         if self.changes_items {
@@ -122,7 +123,7 @@ impl Commit<'_> {
         self.state.reopen(self.path, Some(self.lock)).map(drop)
     }
 
-    /// Whether no other program has changed the old frame, and no program that uses the lock file of C-Blosc2 can be
+    /// Whether the old frame is unchanged, and all programs that use the lock file of C-Blosc2 are excluded from
     /// changing it now.
     pub(crate) fn is_alone(&mut self) -> bool {
         self.lock.excludes_others() && self.state.reopen(self.path, Some(self.lock)).is_ok()
@@ -185,8 +186,8 @@ impl<R> Frame<R> {
 }
 
 impl FrameState {
-    /// Opens the frame again. Fails if it is no longer in this state, or if its path leads to another file than the
-    /// locked one.
+    /// Opens the frame again. Fails if the frame is no longer in this state, or if a file other than the locked one is
+    /// now at its path.
     pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
         let is_same = |frame: &Frame| {
             let is_of_file = lock.is_none_or(|lock| lock.is_of(path));

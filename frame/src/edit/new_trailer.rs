@@ -1,5 +1,5 @@
-//! The new trailer for a change of the header that changes items. Such a change makes the indexes of python-blosc2
-//! wrong, and the new trailer marks them as stale.
+//! The new trailer for an edit that changes the shape or the dtype. Such an edit makes the indexes of python-blosc2
+//! wrong, so the new trailer marks them as stale.
 
 use core::ops::Range;
 use std::fs::File;
@@ -24,8 +24,8 @@ use crate::read::open::open_frame;
 use crate::trailer::derived_layers::outdated;
 use crate::write::destination::Destination;
 
-/// Whether a new metalayer of an array changes its items: the shape or the dtype differs. Two different texts can stand
-/// for the same dtype, so the parsed dtypes are compared too.
+/// Whether a new metalayer of an array changes its items: the shape or the dtype differs. Two different texts can name
+/// the same dtype, so the parsed dtypes are compared too.
 pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
     let dtype = |meta: &Meta| meta.dtype().and_then(|text| text.parse::<Dtype>().ok());
     let is_same = before.dtype() == after.dtype()
@@ -35,7 +35,7 @@ pub(super) fn changes_items(before: &Meta, after: &Meta) -> bool {
 
 /// Whether a new header of a frame changes the items of its array.
 pub(super) fn changes_array<R>(before: &Frame<R>, after: &Frame<()>) -> bool {
-    // If an array's metalayer cannot be read, an edit of it is refused, so the array does not change.
+    // If the array's metalayer cannot be read, every edit of this metalayer is refused, so the array does not change.
     let arrays = before.array().ok().flatten().zip(after.array().ok().flatten());
     arrays.is_some_and(|(before, after)| changes_items(before.meta(), after.meta()))
 }
@@ -54,7 +54,8 @@ pub(super) struct NewTrailer {
 
 impl NewTrailer {
     /// Returns the new trailer that the frame at this path needs for the header of `after`; `None` if the old trailer
-    /// can stay. Fails if python-blosc2 has computed indexes or columns of a table from the items.
+    /// can stay. Fails if the array belongs to a table, and python-blosc2 has computed indexes or columns of this table
+    /// from the items.
     pub(super) fn of_change<R>(
         path: &Path,
         before: &Frame<R>,
@@ -123,7 +124,7 @@ impl NewTrailer {
             let mut new = Destination::taken(path)?.begin(false)?;
             let written = new.write_all(after.header_bytes()).and_then(|()| self.write(&mut new));
             written.map_err(|error| new.unwritable(error))?;
-            // No error may come after the rename, so the new file is opened before it.
+            // No error may occur after the rename, so the new file is opened before the rename.
             let reader = new.reader()?;
             let (frame, _) = commit.by_rename(self.frame, new, after.header_bytes())?;
             Ok((frame, Some(reader)))

@@ -23,13 +23,13 @@ pub(super) struct OldChunks {
     pub(super) gone: Vec<(u64, u64)>,
     /// The number of bytes in the holes of a contiguous frame before the commit.
     pub(super) hole_nbytes: u64,
-    /// The offset at which the most recent record of holes ends.
+    /// The offset at which the most recent hole record ends, counted from the end of the header.
     pub(super) last_record: Option<u64>,
 }
 
 impl OldChunks {
-    /// Reads the entries of the chunks in the file, and the chunk headers that are needed. `kept` turns the old number
-    /// of each unchanged chunk into its new number.
+    /// Reads the entries of the chunks in the file, and the headers of the chunks whose stored size is needed. `kept`
+    /// turns the old number of each unchanged chunk into its new number.
     ///
     /// The frame must not have [too many chunks](check_count).
     pub(super) fn read(frame: &Frame, kept: impl Fn(u64) -> Option<u64>) -> Result<Self, Error> {
@@ -37,8 +37,8 @@ impl OldChunks {
         let is_sparse = frame.header().is_sparse();
         // A frame without items has no chunks, but its header can still count bytes of chunks. This count is ignored.
         let chunks_len = if frame.header().nbytes > 0 { chunks_len(frame.header()) } else { 0 };
-        // A commit leaves its record directly before the index. The record has the total size of all holes, so the
-        // headers of the unchanged chunks need not be read.
+        // A commit writes its hole record directly before the chunk index. The record has the total size of all holes,
+        // so the headers of the unchanged chunks need not be read.
         let read = |start: u64, len| frame.read_range(header_len.saturating_add(start), len);
         let record = HoleRecord::read_before(chunks_len, read)?.filter(|_| !is_sparse);
         let mut old = Self {
@@ -80,8 +80,8 @@ impl OldChunks {
             old.hole_nbytes += gap.end - gap.start;
             ends.push(gap.end);
         }
-        // If another program has appended chunks since the last commit, the record of that commit is at the end of a
-        // gap.
+        // If another program has appended chunks since the last commit of this crate, the hole record of that commit is
+        // at the end of a gap between chunks.
         for end in ends.into_iter().rev() {
             let read = |start: u64, len| frame.read_range(header_len.saturating_add(start), len);
             if HoleRecord::read_before(end, read)?.is_some() {
@@ -92,7 +92,7 @@ impl OldChunks {
         Ok(old)
     }
 
-    /// The holes that the replaced chunks leave, in ascending order.
+    /// The holes that the replaced and removed chunks leave, in ascending order.
     fn holes(&self) -> Vec<Range<u64>> {
         let mut starts: Vec<u64> = self.gone.iter().map(|&(start, _)| start).collect();
         starts.extend(self.kept.iter().filter_map(|&(_, entry)| stored(entry)));
@@ -105,7 +105,7 @@ impl OldChunks {
         merged(self.gone.iter().map(hole).collect())
     }
 
-    /// The record of the holes that a commit after the end of the frame leaves.
+    /// The hole record of a commit that writes after the end of the frame.
     pub(super) fn hole_record(&self, header: &Header) -> HoleRecord {
         let within = |offset: u64| offset.saturating_sub(header.header_len as u64);
         // The old index, the old trailer and the mark at the start of the commit become one hole.

@@ -20,7 +20,7 @@ pub(super) struct PendingChunks {
     /// The numbers of the open chunks, in the order of their latest writes. The key is the value of the counter `turn`
     /// at that write.
     open: BTreeMap<u64, u64>,
-    /// The bytes of the open chunks.
+    /// The total size of the open chunks in bytes.
     open_nbytes: usize,
     /// A counter of writes to open chunks.
     turn: u64,
@@ -86,7 +86,7 @@ impl PendingChunks {
         }
     }
 
-    /// Adds a chunk. If all its items are known to be final, it is compressed at once.
+    /// Adds a chunk. If a single write has set all its items (`is_complete`), the chunk is compressed at once.
     pub(super) fn insert(
         &mut self,
         number: u64,
@@ -108,13 +108,13 @@ impl PendingChunks {
         self.put(number, PendingChunk::Compressed(chunk));
     }
 
-    /// The bytes of the open chunks.
+    /// The total size of the open chunks in bytes.
     pub(super) fn open_nbytes(&self) -> usize {
         self.open_nbytes
     }
 
-    /// Compresses open chunks, the least recently written one first, until `nbytes` more bytes of open chunks are
-    /// allowed. No item changes.
+    /// Compresses open chunks, the least recently written one first, until there is room for `nbytes` more bytes of
+    /// open chunks. No item changes.
     pub(super) fn make_room(&mut self, nbytes: usize, compressor: &mut LazyCompressor) -> Result<(), Error> {
         while self.open_nbytes.saturating_add(nbytes) > MAX_OPEN {
             let Some((_, &number)) = self.open.first_key_value() else { break };
@@ -132,7 +132,7 @@ impl PendingChunks {
         }
     }
 
-    /// Drops the chunks from this number on.
+    /// Drops all chunks with the number `count` or a higher number.
     pub(super) fn truncate(&mut self, count: u64) {
         for (_, chunk) in self.chunks.split_off(&count) {
             self.forget(&chunk);

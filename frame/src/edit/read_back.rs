@@ -1,4 +1,4 @@
-//! Reads a new frame back, as a later reader will, before it becomes the frame at its path.
+//! Reads a new frame back, as a later reader will, and checks it before it replaces the old frame.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
 use crate::source::ReadAt;
 
-/// Checks a new frame before it becomes the frame at its path, and returns its state.
+/// Checks a new frame before it replaces the old frame. Returns the new frame and its state.
 pub(crate) fn read_back(
     header: &[u8],
     reader: impl ReadAt,
@@ -27,7 +27,8 @@ pub(crate) fn read_back(
     Ok((new, state))
 }
 
-/// A file that is read as if it began with another header of the same length.
+/// A reader of `file` with another header. The bytes of `header` replace the header in the file, which must have the
+/// same length.
 pub(crate) struct WithHeader<'h> {
     pub(crate) header: &'h [u8],
     pub(crate) file: &'h File,

@@ -41,9 +41,9 @@ use crate::source::ReadAt;
 /// read are removed. To read compressed indexes, the feature `decompress` is needed. A rewrite to another path leaves
 /// the indexes out. Array data is not decompressed.
 ///
-/// If neither shape nor dtype changes, a rewrite to another path keeps the indexes. They refer to the index files of
-/// the original, as in a copy of the file by `cp`. If python-blosc2 later builds an index of the original again,
-/// queries of the copy find wrong items.
+/// If neither shape nor dtype changes, a rewrite to another path keeps the indexes. The indexes then refer to the index
+/// files of the original, as after a copy of the file with `cp`. If python-blosc2 later builds an index of the original
+/// again, queries of the copy find wrong items.
 ///
 /// If a [`Check`](crate::Check) with depth [`ChunkHeaders`](crate::CheckDepth::ChunkHeaders) finds an error that the
 /// rewrite does not correct, the rewrite is refused, because it would copy the error. For such a frame,
@@ -53,9 +53,10 @@ use crate::source::ReadAt;
 /// # The new file
 ///
 /// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
-/// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, at
-/// most a file or directory with the temporary name is left. After the rename no error is possible. The exception is a
-/// new directory on Windows, which is opened only after its rename.
+/// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, a
+/// file or directory with the temporary name can be left, and an empty directory at the path of a new sparse frame.
+/// After the rename no error is possible. The exception is a new directory on Windows, which is opened only after its
+/// rename.
 ///
 /// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
 /// sparse frame is a new directory. On systems other than Windows, an empty directory is at the path for a moment

@@ -28,7 +28,7 @@ use crate::write::destination::{Destination, NewFrame, real};
 use crate::write::file_attributes::{FileAttributes, OldFrame, keep};
 use crate::write::output::Output;
 
-/// The number of bytes copied between two calls of the progress callback.
+/// The maximum number of bytes copied between two calls of the progress callback.
 const PIECE: usize = 1 << 22;
 
 /// The minimum length of the buffer for a copy, in bytes.
@@ -41,7 +41,7 @@ fn is_same(source: &Path, to: &Path) -> bool {
     file_with_header(to).is_ok_and(|to| real(&to).is_some() && real(&to) == real(source))
 }
 
-/// The place of the old frame: a path, or a reader and the offset at which the frame begins in it.
+/// The origin of the old frame: a path, or a reader and the offset of the frame in it.
 #[derive(Debug)]
 pub(super) enum Origin<R> {
     Path(PathBuf),
@@ -218,9 +218,9 @@ impl<'p> Job<'p> {
                     lock: &mut lock,
                     changes_items: *changes_items,
                 };
-                // On Windows, the handle with which the new file was written would keep other writers away. So the new
-                // file is opened once more, for reading. This happens before the rename, because no error may come
-                // after the rename.
+                // On Windows, the handle with which the new file was written keeps other writers away, so the caller
+                // must not get it. Instead, the new file is opened once more, for reading. This happens before the
+                // rename, because no error may occur after the rename.
                 let reader = new.reader()?;
                 commit.by_rename(frame, new, after.header_bytes())?;
                 (reader, path)

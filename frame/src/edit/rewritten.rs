@@ -76,7 +76,8 @@ impl Rewritten {
             if is_present { old_trailer.bytes().to_vec() } else { present_trailer(&old_trailer)? };
         let was_sparse = frame.header().is_sparse();
         let is_sparse_now = is_sparse.unwrap_or(was_sparse);
-        // The chunk index of an older generation is not read, so its holes are not known.
+        // In a frame of an older generation, the chunk index is not read, so the holes between the chunks are not
+        // known.
         let has_holes = !was_sparse && is_present && has_known_holes(frame)?;
         let (body, body_len) = match Some(is_sparse_now).filter(|&to| to != was_sparse || has_holes) {
             None => {
@@ -165,7 +166,7 @@ fn checked_typesize<R: ReadAt>(frame: &Frame<R>, has_shape: bool) -> Result<i32,
     Ok(typesize)
 }
 
-/// Returns the chunk index of the new frame if the chunks are copied one by one, and the stored size of all chunks.
+/// Returns the chunk index of a new frame to which the chunks are copied one by one, and the stored size of all chunks.
 // The new header must be known before anything is written, because a preview shows this header. To compute it, only the
 // headers of the chunks are read here. The chunks themselves are read later, when they are copied.
 fn moved<R: ReadAt>(frame: &Frame<R>, is_sparse: bool) -> Result<(NewIndex, u64), Error> {

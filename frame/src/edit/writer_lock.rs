@@ -1,10 +1,10 @@
 //! The two locks of a writer: one on the file with the header, and one on the lock file of C-Blosc2, if the frame has
 //! such a file.
 //!
-//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Writers of this crate instead exclude
-//! each other by the file with the header, which every frame has. On Unix they lock this file with `flock`. On Windows,
-//! such a lock would keep other programs from reading the file. So a writer on Windows opens the file in a mode that
-//! lets other programs read it, but not write it.
+//! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Every frame has a file with the
+//! header, so writers of this crate exclude each other through that file. On Unix they lock this file with `flock`. On
+//! Windows, such a lock would keep other programs from reading the file. So a writer on Windows opens the file in a
+//! mode that lets other programs read it, but not write it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -34,8 +34,8 @@ impl WriterLock {
     ///
     /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
     pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {
-        // Another program can hold the lock for a moment, only to see whether the file has locks (`has_locks`). So there is
-        // always a second attempt. There is no deadline if `patience` is longer than the clock can represent.
+        // Another program can hold the lock for a moment, only to test whether the file can be locked (`has_locks`). So
+        // there is always a second attempt. If the clock cannot represent the deadline, there is none.
         let deadline = Instant::now().checked_add(patience.max(PAUSE));
         let unwritable = |error| Error::io("write", path, error);
         let header = retry(deadline, || {
@@ -64,7 +64,8 @@ impl WriterLock {
         self.take_sidecar_within(self.patience)
     }
 
-    /// Whether no program that uses the lock file of C-Blosc2 can be changing the frame now.
+    /// Whether all programs that use the lock file of C-Blosc2 are excluded from changing the frame. If another program
+    /// has made a lock file since [`take`](Self::take), first tries to lock it, without waiting.
     pub(crate) fn excludes_others(&mut self) -> bool {
         self.take_sidecar_within(Duration::ZERO).is_ok()
     }
@@ -77,8 +78,8 @@ impl WriterLock {
         Ok(())
     }
 
-    /// Takes the lock file as [`take_sidecar`](Self::take_sidecar) does, and raises its counter, so that other users of
-    /// the lock file read the frame again.
+    /// Takes the lock of C-Blosc2 as [`take_sidecar`](Self::take_sidecar) does, and increments the counter in the lock
+    /// file, so that other users of the lock file read the frame again.
     pub(crate) fn announce(&mut self) -> Result<(), Error> {
         self.take_sidecar()?;
         self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)

@@ -15,7 +15,7 @@ use crate::header::frame::Frame;
 use crate::read::open::{is_sparse_frame, open_frame, read_frame_at};
 use crate::source::ReadAt;
 
-/// The name of the file of a store whose data can contain small frames.
+/// The name of a file in a store. The data of this file can contain small frames.
 pub(super) const STORE_FILE: &str = "embed.b2e";
 
 /// The source of a frame in a [`Store`](crate::Store): a file, a zip file, or the compressed data of the store.
@@ -56,7 +56,7 @@ impl ReadAt for MemberSource {
     }
 }
 
-/// Where the files of a store are.
+/// The folder or file that contains the frames of a store.
 #[derive(Clone, Debug)]
 pub(super) enum Container {
     Folder(PathBuf),
@@ -99,7 +99,7 @@ impl Container {
     }
 }
 
-/// Whether a name leads to a file inside the folder of the store, not outside it.
+/// Whether a path stays inside the folder of the store: each component must be the name of a folder or file, not `..`.
 fn is_below(name: &str) -> bool {
     Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
 }

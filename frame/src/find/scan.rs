@@ -12,11 +12,12 @@ use crate::source::{ReadAt, read_up_to};
 /// The number of bytes searched at a time.
 const WINDOW: u64 = 1 << 16;
 
-/// The longest header that is read inside another file.
+/// The length in bytes of the longest header that is read inside another file.
 pub(crate) const MAX_HEADER: u64 = 1 << 20;
 
-/// The longest header that is read after many false headers. Without this limit, a file full of magic bytes would make
-/// us read 1 MiB at each occurrence. 512 bytes are enough for the header of every ordinary array.
+/// The length in bytes of the longest header that is read after many false headers (see [`MANY`]). Without this limit,
+/// a file full of magic bytes would make us read 1 MiB at each occurrence. 512 bytes are enough for the header of every
+/// ordinary array.
 const MAX_HEADER_LATER: u64 = 512;
 
 /// A false header has the magic bytes of a frame, but cannot be parsed. Once the false headers have this number of

@@ -73,17 +73,19 @@ impl Store {
     /// Opens a store by the path of its folder, zip file or frame; `None` if it is not a store.
     ///
     /// A folder or zip file that is a store has a file `embed.b2e`. The metalayers of that file identify the kind of
-    /// store. If they do not, the extension of `path` (`.b2d`, `.b2z`) determines it. If `embed.b2e` holds an
-    /// [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or zip
-    /// file around it is not.
+    /// store. If none of them does, the extension of `path` (`.b2d`, `.b2z`) determines the kind. If `embed.b2e` holds
+    /// an [`EmbedStore`](ObjectKind::EmbedStore), the result is `None`: that file alone is a store, and the folder or
+    /// zip file around it is not.
     ///
     /// The call reads `embed.b2e` and, to recognize tables, files with the name `_meta.b2f`. It finds all other members
     /// by their names, without reading them.
     ///
     /// # Errors
     ///
-    /// [`Io`](crate::ErrorKind::Io) if a file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if `embed.b2e`
-    /// is not a frame. For a zip file, also the errors of [`zip_members`](crate::zip_members).
+    /// [`Io`](crate::ErrorKind::Io) if a file cannot be read, [`Malformed`](crate::ErrorKind::Malformed) if the
+    /// `embed.b2e` in a folder is not a frame. (If the `embed.b2e` in a zip file is not a frame, the result is `None`.)
+    /// A file that is not the frame of a store is read as a zip file, so the errors of
+    /// [`zip_members`](crate::zip_members) are possible too.
     ///
     /// ```
     /// use b2nd_frame::Store;
@@ -125,7 +127,7 @@ impl Store {
 
     /// Reads a store from a reader of its zip file, for example if the zip file is on a server and has no path. `name`
     /// is the name of the zip file. If no metalayer identifies the kind of store, the extension of `name` determines
-    /// it.
+    /// the kind.
     ///
     /// # Errors
     ///
@@ -472,8 +474,8 @@ impl<'m> Deserialize<'m> for MapTexts {
 
 /// The keys of the remote stores that are mounted in a store.
 fn mounts(trailer: &Trailer) -> Vec<String> {
-    // The store that mounts a remote store has no frame for it, but lists its key and its kind in the vlmetalayer
-    // `_object_registry`.
+    // A store has no frame for a remote store that is mounted in it. But the vlmetalayer `_object_registry` of the
+    // store lists the key and the kind of each mounted remote store.
     let objects = trailer
         .list("_object_registry")
         .and_then(|list| rmp_serde::from_slice::<BTreeMap<String, MapTexts>>(&list).ok());

@@ -345,8 +345,9 @@ pub fn zip_members(reader: impl ReadAt) -> Result<Vec<ZipMember>, Error> {
 /// result is the last one, as in other programs.
 ///
 /// The function reads the directory of the zip file, and then only the start of this member. Other members may share
-/// bytes with this member. To find them, the function also reads the local headers of the members that begin before it
-/// and can end after its start. These are usually the members in the 128 KiB before it.
+/// bytes with this member. To find such members, the function also reads the local headers of all members that begin
+/// before this member and can end after its start. Usually, these are the members with bytes in the 128 KiB before this
+/// member.
 ///
 /// # Errors
 ///
@@ -369,7 +370,8 @@ pub fn zip_member(reader: impl ReadAt, name: &str) -> Result<Option<ZipMember>, 
 }
 
 /// Lists the members of a zip file, and reads only the members for whose names `is_wanted` returns true. Of the other
-/// members, only the records in the directory are read.
+/// members, only the records in the directory are read. If such a member can share bytes with a member that is read,
+/// its local header is read too.
 pub(crate) fn members_to_read(
     reader: impl ReadAt,
     is_wanted: impl Fn(&str) -> bool,
@@ -414,8 +416,9 @@ pub(crate) fn members_to_read(
 }
 
 /// Lists the members of a zip file without reading them. For each member whose name `is_wanted` accepts, `offset` and
-/// `len` are the byte range of the content. If the range begins before the end of an earlier member, the member is
-/// marked as broken. For the other members, `offset` can be the start of the local header instead of the content.
+/// `len` are the byte range of the content. If the range begins before the end of an earlier member, or ends after the
+/// start of the directory, the member is marked as broken. If `is_wanted` does not accept the name, `offset` can be the
+/// start of the local header instead of the content.
 fn list(
     reader: RecordingReader<'_, impl ReadAt>,
     size: u64,
@@ -467,8 +470,8 @@ fn list(
             (member.len, member.content) = (0, MemberContent::Broken(finding));
         }
     };
-    // Each read of a local header can be a request to a server. So of the other members, only those are located that
-    // begin before a wanted member and can reach into it.
+    // Each read of a local header can be a request to a server. So among the other members, only those that begin
+    // before a wanted member and can end after its start are located.
     let (mut wanted, mut others): (Vec<_>, Vec<_>) =
         members.iter_mut().zip(wayfinders).partition(|(member, _)| is_wanted(&member.name));
     for (member, wayfinder) in &mut wanted {

@@ -89,7 +89,7 @@ impl<'f> ArrayHeader<'f> {
     ///
     /// The errors of [`Meta::geometry`].
     pub fn geometry(&self) -> Result<Geometry, geometry::Error> {
-        // If the version is unknown, `Meta::geometry` is called too, because it rejects the version.
+        // `Meta::geometry` rejects an unknown version, so it is also called for a version other than 0.
         if self.has_blocks || self.meta.version() != 0 {
             return self.meta.geometry();
         }

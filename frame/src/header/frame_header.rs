@@ -42,8 +42,8 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 
 /// The values of a frame's header, without its metalayers.
 ///
-/// All values are as in the file, even if they contradict each other. A [`Check`] reports contradictions. The page of
-/// [`HeaderField`] shows their bytes.
+/// All values are as in the file, even if they contradict each other. A [`Check`] reports contradictions. The
+/// documentation of [`HeaderField`] shows the bytes of the values.
 ///
 /// ```
 /// use b2nd_frame::{Codec, Frame, FrameType, SplitMode};
@@ -64,7 +64,7 @@ const HAS_VARIABLE_BLOCKS: u8 = 0x80;
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "the header has as many")]
 pub struct Header {
-    /// The generation of the header, which determines which values the header has.
+    /// The generation of the header. It determines which values the header has.
     pub generation: Generation,
     /// The length of the header in bytes, with its metalayers.
     pub header_len: usize,
@@ -84,7 +84,7 @@ pub struct Header {
     pub frame_type: FrameType,
     /// The codec for new chunks.
     pub codec: Codec,
-    /// A parameter of the codec; 0 before the present generation.
+    /// A parameter of the codec; 0 in the older generation.
     pub codec_meta: u8,
     /// The compression level for new chunks, 0 to 9 in a valid header.
     pub level: u8,
@@ -99,7 +99,7 @@ pub struct Header {
     pub cbytes: i64,
     /// The size of an item in bytes.
     pub typesize: i32,
-    /// The size of a decompressed block in bytes; `None` before the present generation.
+    /// The size of a decompressed block in bytes; `None` in the older generation.
     pub blocksize: Option<i32>,
     /// The size of a decompressed chunk in bytes. It is 0 if chunks have different sizes, and may be 0 or -1 if there
     /// are no chunks.

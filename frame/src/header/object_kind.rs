@@ -109,8 +109,8 @@ impl ObjectKind {
         self.action().is_some()
     }
 
-    /// Refuses an object whose items are not in its frame, or belong to other objects in the frame. This crate neither
-    /// reads nor writes such items.
+    /// Refuses every kind except plain arrays and plain chunks. Any other object is not an array, or its data is not
+    /// completely in the frame.
     pub(crate) fn refuse_without_items(self) -> Result<(), Error> {
         let why = match self {
             Self::NDArray | Self::SChunk => return Ok(()),

@@ -50,7 +50,8 @@ pub struct Chunks<'f, R> {
     rules: Option<ChunkRules>,
     /// The chunk file that was read last.
     chunk_file: Option<ChunkFileState>,
-    /// Whether the next error leads to a comparison with the frame that is then at the path.
+    /// Whether, after the next error, this frame is compared with the frame at its path. If they differ, the error
+    /// becomes `Changing`.
     is_compared: bool,
 }
 
@@ -126,8 +127,8 @@ const LEAST_JOINED: usize = 1 << 12;
 pub(crate) fn unowned_bytes<R: ReadAt>(frame: &Frame<R>) -> Result<u64, Error> {
     let (mut spans, mut most) = (Vec::new(), LEAST_JOINED);
     let mut chunks = Chunks::open_or_changing(frame)?;
-    // A frame without data has no index. python-blosc2 can leave an old length of all chunks in its header, and then
-    // `chunks.end()` would be wrong.
+    // A frame without data has no index. python-blosc2 can leave an old `cbytes` in the header of such a frame, and
+    // then `chunks.end()` would be wrong.
     if chunks.len() == 0 || frame.header().is_sparse() {
         return Ok(0);
     }

@@ -16,8 +16,8 @@ use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
 use crate::source::ReadAt;
 
-/// The maximum number of bytes to compare at each end of the range from the index to the trailer. The bytes between are
-/// not compared, because a damaged header can claim any length.
+/// The maximum number of bytes to compare at each end of the range from the index to the trailer. The bytes between the
+/// two ends are not compared, because a damaged header can claim any length, and a long range takes long to read.
 const COMPARED: u64 = 1 << 22;
 
 /// If a file was written within this time, its writer may not have finished.
@@ -33,17 +33,17 @@ const LOOKS: usize = 20;
 // On a busy system, a writer can wait for the processor between two writes for longer than `INTERVAL`.
 pub(crate) const EQUAL_LOOKS: usize = 6;
 
-/// Whether a file was written so recently that its writer may not have finished. False for a time in the future, which
-/// comes from another clock and so tells nothing.
+/// Whether a file was written so recently that its writer may not have finished. False for a time in the future: it
+/// comes from another clock, so the age of the file is not known.
 pub(crate) fn is_recent(metadata: &Metadata) -> bool {
     let age = metadata.modified().ok().and_then(|modified| SystemTime::now().duration_since(modified).ok());
     age.is_some_and(|age| age <= RECENT)
 }
 
 /// The header of a frame, a hash of its index and trailer, and the version of its file.
-// The header alone does not show every change, because a change of a sparse frame can leave an equal header. The index
-// and the trailer do not show every change either, because C-Blosc2 overwrites a chunk in place if the new chunk is not
-// longer. The version of the file shows such a change.
+// The header alone does not show every change, because a sparse frame can change without a change of its header. The
+// index and the trailer do not show every change either, because C-Blosc2 overwrites a chunk in place if the new chunk
+// is not longer. The version of the file shows such a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FrameState {
     header: Vec<u8>,
@@ -58,7 +58,7 @@ impl FrameState {
         // bytes, so a later comparison finds a change.
         let version = frame.reader.version();
         let header = frame.header();
-        // The header of a frame without items can still count bytes of chunks, and then `index_start` would be wrong.
+        // In a frame without items, `cbytes` in the header can still be above 0, and then `index_start` would be wrong.
         let start = if header.nbytes > 0 { index_start(header) } else { header.header_len as u64 };
         let len = header.frame_len.saturating_sub(start);
         let mut hasher = DefaultHasher::new();
@@ -151,7 +151,7 @@ impl<R> Frame<R> {
             let versions = Some((version, chunk_file.as_ref().map(FileStamp::of)));
             equal_looks = if before == versions { equal_looks + 1 } else { 1 };
             // The frame may have been opened while a writer without locks had overwritten the chunk index, but not the
-            // header yet. Then more writes follow soon.
+            // header yet. Then more writes follow soon, and a later look finds them.
             let is_recent = [Some(&metadata), chunk_file.as_ref()].into_iter().flatten().any(is_recent);
             if !is_recent || equal_looks == EQUAL_LOOKS {
                 return false;

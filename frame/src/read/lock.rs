@@ -40,7 +40,7 @@ pub(crate) fn is_over(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| Instant::now() >= deadline)
 }
 
-/// Calls `attempt` until it returns something, or the deadline has passed. The first attempt is always made.
+/// Calls `attempt` until it returns a value or an error, or the deadline has passed. The first attempt is always made.
 pub(crate) fn retry<T>(
     deadline: Option<Instant>,
     mut attempt: impl FnMut() -> Result<Option<T>, Error>,
@@ -150,7 +150,7 @@ pub(crate) fn share_sidecar(
     deadline: Option<Instant>,
 ) -> Result<Option<FileLock>, Error> {
     let path = sidecar(path, is_sparse);
-    // Without a lock file, or permission to read it, the frame can still be read.
+    // If there is no lock file, or no permission to read it, the frame is read without a lock.
     if fs::metadata(&path).is_err() {
         return Ok(None);
     }

@@ -145,8 +145,8 @@ pub(crate) fn read_frame_at<R: ReadAt>(reader: R, offset: u64) -> Result<Frame<R
     let prefix = read_once(&reader, offset, HEADER_READ).map_err(Error::reading)?;
     let is_zip = prefix.starts_with(b"PK");
     let frame = match read_on(prefix, &reader, offset, u64::MAX, u64::MAX) {
-        // The file is shorter than the header says. A writer may have written the new header, but not yet the rest
-        // of the file. So read the header again.
+        // The file is shorter than the length of the frame in the header. A writer may have written the new header, but
+        // not yet the rest of the file. So read the header again.
         Err(error) if error.is_about(FindingCode::Truncated) => read(&reader, offset, u64::MAX, u64::MAX),
         Err(error) if is_zip => Err(error.advise("; `zip_members` lists the frames in a zip file")),
         result => result,
@@ -161,7 +161,7 @@ pub(crate) fn read(reader: &impl ReadAt, offset: u64, limit: u64, longest: u64) 
     read_on(prefix, reader, offset, limit, longest)
 }
 
-/// The rest of [`read`], after the first bytes have been read into `prefix`.
+/// Continues [`read`] after the first bytes have been read into `prefix`.
 fn read_on(
     mut prefix: Vec<u8>,
     reader: &impl ReadAt,

@@ -12,7 +12,8 @@ use crate::header::frame::Frame;
 use crate::read::lock::{PAUSE, is_over, share_sidecar};
 use crate::read::open::{file_with_header, open_frame};
 
-/// Reads the header of a frame that another process may be writing.
+/// Reads the header of a frame that another process may be writing. Returns a header if two reads in a row give the
+/// same bytes and the header agrees with the array; until then, reads again for at most `patience`.
 pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Error> {
     // There is no deadline if `patience` is longer than the clock can represent.
     let deadline = Instant::now().checked_add(patience);

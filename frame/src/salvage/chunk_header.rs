@@ -22,11 +22,11 @@ pub(super) fn valid_header(
     ChunkHeader::parse(&bytes).filter(|header| rules.check(header, nbytes, first.room).is_ok())
 }
 
-/// Replaces the sizes in a chunk header with the sizes that the array determines. The stored size follows from the size
-/// of the data or, if there is one, from the table of blocks. Exception: if the type size is 1, the item size is
-/// unknown, so the length of a constant chunk's value is taken from the damaged header. Returns `None` if the flags or
-/// the table of blocks are damaged, or cannot be read. Each table that is read reduces `left` by the length of the
-/// chunk header and the table. If `left` is too small, the result is `None`.
+/// Replaces the sizes in a chunk header with the sizes that the array determines. The stored size is computed from the
+/// table of blocks. If the chunk has no table, the stored size is computed from the size of the data. Exception: if the
+/// type size is 1, the item size is unknown, so the length of a constant chunk's value is taken from the damaged
+/// header. Returns `None` if the flags or the table of blocks are damaged, or cannot be read. Each table that is read
+/// reduces `left` by the length of the chunk header and the table. If `left` is too small, the result is `None`.
 pub(super) fn with_restored_sizes<R: ReadAt>(
     chunks: &mut Chunks<'_, R>,
     entry: &ChunkEntry,

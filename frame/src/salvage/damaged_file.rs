@@ -108,7 +108,7 @@ impl<'p, R: ReadAt> DamagedFile<'p, R> {
         self.path.as_deref().filter(|_| self.is_sparse).and_then(sparse_folder)
     }
 
-    /// Reads `length` bytes from offset `start` of the frame on, or fewer if the bytes of the frame end before.
+    /// Reads `length` bytes of the frame, from offset `start` on. Reads fewer bytes if the frame ends earlier.
     pub(crate) fn read(&self, start: u64, length: u64) -> Result<Vec<u8>, Error> {
         let length = length.min(self.len.saturating_sub(start));
         let mut bytes = Vec::new();

@@ -1,9 +1,10 @@
 //! Infers the length of a header from the chunk index, if the header is lost.
 //!
-//! The entries of the chunk index are offsets from the end of the header. So with a wrong header length, an entry can
-//! lead to the next chunk, which can be decompressed just like the right chunk. But with a wrong length, other entries
-//! lead into the middle of a chunk, or beyond the chunks. With the right length, each right entry leads to an undamaged
-//! chunk, or to a damaged chunk, that is, to bytes in which no chunk was found.
+//! The entries of the chunk index are offsets, counted from the end of the header. So with a wrong header length, an
+//! entry can point to the chunk after the right one. This chunk can be decompressed too, so decompression does not show
+//! that the length is wrong. But with a wrong length, other entries point into the middle of a chunk, or beyond the
+//! chunks. With the right length, each right entry points either to an undamaged chunk that was found, or to a damaged
+//! chunk. A damaged chunk is in bytes where no chunk was found.
 
 use core::cmp::Reverse;
 
@@ -32,16 +33,16 @@ pub(super) struct InferredLength {
 /// How well a possible header length fits the chunk index. The length with the smallest `Agreement` fits best.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Agreement {
-    /// The number of entries that lead into the middle of a chunk, or beyond the chunks.
+    /// The number of entries that point into the middle of a chunk, or beyond the chunks.
     impossible: usize,
-    /// Whether the length is unlikely, because no entry leads to a chunk, or because the header would need further
+    /// Whether the length is unlikely, because no entry points to a chunk, or because the header would need further
     /// metalayers, which were not found.
     is_unlikely: bool,
-    /// The number of entries that lead to a chunk.
+    /// The number of entries that point to a chunk.
     agreeing: Reverse<usize>,
 }
 
-/// Infers the length of a header from the chunk index that begins at `start`. `order` has the undamaged chunks of the
+/// Infers the length of a header from the chunk index that begins at `start`. `order` lists the undamaged chunks of the
 /// file. Returns `None` if the index cannot be read.
 pub(super) fn infer<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
@@ -52,16 +53,17 @@ pub(super) fn infer<R: ReadAt>(
 ) -> Result<Option<InferredLength>, Error> {
     let Some(offsets) = stored_offsets(file, header, sizes, start)? else { return Ok(None) };
     let cbytes = header.values.length(HeaderField::Cbytes);
-    // A length with which no entry leads to a chunk is possible only if it is one of these lengths.
+    // These lengths are possible even if no entry then points to a chunk. Any other length is possible only if an entry
+    // then points to a chunk.
     let known = [
         header.header_lens.first().copied(),
         start.checked_sub(cbytes).filter(|_| cbytes > 0 && !header.values.is_lost),
     ];
     let is_possible = |&len: &u64| len >= Generation::Present.head_len() as u64 && len <= start;
     let known: Vec<u64> = known.into_iter().flatten().filter(is_possible).collect();
-    // Usually, an entry leads to the first chunk that was found. The header length is then the offset of this chunk
-    // minus the number in the entry. If no entry leads to this chunk, it was replaced or its entry is damaged. Then it
-    // probably begins where the header ends.
+    // Usually, an entry points to the first chunk that was found. The header length is then the offset of this chunk
+    // minus the number in the entry. If no entry points to this chunk, the chunk was replaced, or its entry is damaged.
+    // Then the header probably ends where this chunk begins.
     let first = order.found.first().copied().unwrap_or_default();
     let lens = offsets.iter().rev().filter_map(|&offset| first.checked_sub(offset)).filter(is_possible);
     let lens = lens.take(MAX_LENGTHS).chain([first].into_iter().filter(is_possible));

@@ -106,9 +106,9 @@ fn layer_entry(bytes: &[u8], at: usize) -> Option<LayerEntry> {
         _ => None,
     };
     let is_entry = |entry: &LayerEntry| has_marker(entry) || has_content(entry);
-    // The stored length of the name may be damaged. If it leads to no entry, each possible length is tried. A tried
-    // length is used only if two markers are right: the marker of the offset that follows the name, and the marker of
-    // the content at this offset.
+    // The stored length of the name may be damaged. If no entry can be read with this length, each possible length is
+    // tried. A tried length is used only if two markers are right: the marker of the offset that follows the name, and
+    // the marker of the content at this offset.
     stated
         .filter(is_entry)
         .or_else(|| (0..=MAX_NAME_LEN).filter_map(read).find(|entry| has_marker(entry) && has_content(entry)))
@@ -331,8 +331,8 @@ impl Values {
     /// of the file.
     fn cut_off(&self, prefix: &[u8], len: u64) -> Option<Error> {
         let stated = self.length(HeaderField::HeaderLen);
-        // A header is not longer than its frame. So if the stated header length is greater than the frame length, it is
-        // damaged, and chunks may follow the header.
+        // A header is not longer than its frame. So a stated header length that is greater than the frame length is
+        // wrong, and does not show that the file ends within the header.
         let is_right = stated <= self.length(HeaderField::FrameLen).min(MAX_HEADER_LEN as u64);
         let header_len = (Generation::Present.head_len() as u64).max(if is_right { stated } else { 0 });
         // If a file has only the first few bytes of a header, most fixed bytes are missing, so the header counts as
@@ -445,9 +445,9 @@ pub(super) struct DamagedHeader {
 impl DamagedHeader {
     /// The length of the frame in a file of `len` bytes. If the header is lost, the frame is assumed to be the whole
     /// file. A negative length counts as a huge length, as in `Header::frame_len`.
-    // A commit that was killed leaves bytes after the end of the frame. The frame still uses the bytes that the record
-    // of this commit lists as holes. So this record must not be read, and the search for records ends at the end of the
-    // frame.
+    // A commit that was killed leaves bytes after the end of the frame. These bytes can contain the hole record of this
+    // commit. This record lists bytes that the frame still uses, because the commit was not completed. So this record
+    // must not be read, and the search for records ends at the end of the frame.
     pub(super) fn frame_len(&self, len: u64) -> u64 {
         if self.values.is_lost { len } else { self.values.number(HeaderField::FrameLen).cast_unsigned() }
     }
@@ -534,8 +534,8 @@ impl DamagedHeader {
         Ok(lens)
     }
 
-    /// The faults of the old header that the new header corrects, such as a wrong frame type. Sizes that are reported
-    /// as numbers are not included, nor are parts that are already in `restored`.
+    /// The faults of the old header that the new header corrects, such as a wrong frame type. The list does not include
+    /// sizes that are reported as numbers, or parts that are already in `restored`.
     pub(super) fn faults(&self, header_len: u64, restored: &[Restored]) -> Vec<Restored> {
         let frame_type = self.values.frame_type().filter(|&found| found != u8::from(self.is_sparse));
         let frame_type = frame_type.map(|found| {
@@ -631,8 +631,8 @@ fn dtype_with_items(meta: &Meta) -> Result<Option<Dtype>, Error> {
     Ok(dtype)
 }
 
-/// Refuses a given dtype if its item size is not the type size in the first of `sizes`, which agrees best with the
-/// header. Such a dtype is wrong, and would turn all items into garbage.
+/// Refuses a given dtype if its item size is not the most likely type size, which is in the first of `sizes`. Such a
+/// dtype is wrong, and would turn all items into garbage.
 fn check_item_size(given: &ArrayEntries, dtype: Option<&Dtype>, sizes: &[Sizes]) -> Result<(), Error> {
     let (Some(dtype), Some(first)) = (dtype.filter(|_| given.dtype.is_some()), sizes.first()) else {
         return Ok(());
@@ -681,7 +681,7 @@ fn is_array_name(name: &[u8]) -> bool {
     ARRAY_NAMES.iter().any(|array| array.as_bytes() == name)
 }
 
-/// Finds the metalayers by their index. If the index does not lead to the array's metalayer, tries to read such a
+/// Finds the metalayers by their index. If the array's metalayer is not found by the index, tries to read an array's
 /// metalayer at each offset.
 fn find(prefix: &[u8], stated: Option<usize>, is_lost: bool, notes: &mut Notes) -> FoundMetalayers {
     let start = Generation::Present.head_len();
@@ -730,8 +730,8 @@ fn find_by_index(bytes: &[u8], read: Reading, notes: &mut Notes) -> Option<Found
                 notes.restored.push(Restored::ArrayName);
                 name = ARRAY_NAME.into();
             }
-            // The first of the contents is the one to which the index and the stored length lead. If this content does
-            // not begin with `array`, the markers were restored.
+            // The first of the contents has the offset in the index and the stored length, if both are possible. If
+            // this content does not begin with `array`, the markers were restored.
             if contents.next().is_none_or(|content| !content.starts_with(&array)) {
                 notes.restored.push(Restored::ArrayMarkers);
             }

@@ -37,15 +37,15 @@ pub(super) struct HeaderScan {
     /// The numbers of chunks that share bytes with another chunk because the length in their own header is wrong. The
     /// last block of such a chunk does not end where the chunk ends according to this length.
     pub(super) wrong_lengths: BTreeSet<u64>,
-    /// The first byte range that is long enough for a chunk, and that no chunk is known to own. It may hold a chunk
-    /// whose entry in the chunk index is damaged and now has a special value.
+    /// The first unowned byte range that is long enough for a chunk. It may hold a chunk whose entry in the chunk index
+    /// is damaged and now has a special value.
     pub(super) unowned: Option<Range<u64>>,
     /// The finding for bytes or chunk files that no entry of the chunk index refers to.
     pub(super) unowned_finding: Option<Finding>,
     /// The places of the chunks whose entries in the chunk index are wrong, if they can be inferred.
     pub(super) inferred: Option<InferredPlaces>,
-    /// The places that were inferred from the order of the file, although the caller did not assume this order. They
-    /// are not used.
+    /// The places that were inferred from the order of the file, although the caller did not assume this order. Only
+    /// `needs_order` uses them.
     without_order: Option<InferredPlaces>,
     /// Why the places of all stored chunks may be wrong; `None` if there is no reason.
     place_doubt: Option<String>,
@@ -140,16 +140,16 @@ impl ReadHeaders {
         Ok(read)
     }
 
-    /// The filters that most chunks have. They are used instead of the filters in the header, which may be damaged. In
-    /// a tie, the filters in the header are preferred.
+    /// The filters that most chunks have. They are used instead of the filters in the header of the frame, because that
+    /// header may be damaged. In a tie, the filters in the header are preferred.
     fn usual_filters(&self, header: &Header) -> Option<Vec<Filter>> {
         let is_stated = |filters: &[Filter]| header.pipeline().eq(filters.iter().copied());
         let usual = self.pipelines.iter().max_by_key(|(filters, count)| (*count, is_stated(filters)));
         usual.map(|(filters, _)| filters.clone())
     }
 
-    /// The numbers of the filters that do not come from damage to a single chunk, because the header of the frame or
-    /// several chunks have these filters.
+    /// The numbers of the filters that the header of the frame or several chunks have. Such a filter does not count as
+    /// damaged.
     fn shared_filters(&self, header: &Header) -> BTreeSet<u8> {
         let mut counts = BTreeMap::<u8, u64>::new();
         for (filters, count) in &self.pipelines {
@@ -272,10 +272,10 @@ impl HeaderScan {
         let (ChunkPlace::Frame(place) | ChunkPlace::File(place)) = entry.place else { return false };
         if self.first_uncompared.is_some_and(|first| entry.number >= first) {
             // This chunk and all later chunks are not compared with other chunks; only their total size is limited.
-            // Without a limit, many entries of a small file could lead to the same large chunk, which would be copied
-            // each time. Undamaged chunks do not overlap, so their sizes add up to at most the number of bytes that the
-            // frame has for chunks. The limit is twice this number. With a lower limit, one chunk with a damaged length
-            // could use up the limit, and all chunks after it would be lost.
+            // Without a limit, many entries of a small file could point to the same large chunk, and this chunk would
+            // be copied once for each entry. Undamaged chunks do not overlap, so their sizes add up to at most the
+            // number of bytes that the frame has for chunks. The limit is twice this number. With a lower limit, one
+            // chunk with a damaged length could use up the limit, and all chunks after it would be lost.
             let header = chunks.header(entry).unwrap_or_default();
             let cbytes = header.map_or(ChunkHeader::MAX_LEN, |header| header.cbytes());
             return match (entry.place, self.left.checked_sub(cbytes as u64)) {
@@ -295,7 +295,7 @@ impl HeaderScan {
         is_repeated(&self.places, place) || self.sharing.contains(&entry.number)
     }
 
-    /// The place of a chunk whose entry in the chunk index is wrong; `None` if the place was not inferred.
+    /// The inferred place of a chunk; `None` if no place was inferred for this chunk.
     pub(super) fn inferred_place(&self, number: u64) -> Option<ChunkPlace> {
         let offset = self.inferred.as_ref()?.offsets.get(&number)?;
         Some(ChunkPlace::Frame(*offset))
@@ -420,7 +420,7 @@ mod tests {
         let mut chunks = frame.open_chunks().unwrap();
         let entry = chunks.get(0).unwrap().unwrap();
         let mut shares = |number, place| scan.is_sharing(&mut chunks, &ChunkEntry { number, place, ..entry });
-        // The first chunk begins at byte 165, and has 64 bytes. All calls of the first assertion lead to this chunk,
+        // The first chunk begins at byte 165, and has 64 bytes. All calls of the first assertion are about this chunk,
         // but give it the chunk numbers 1 to 6. Chunk 1 is before `first_uncompared`, so its size does not count. The
         // limit `left` is 256, because the frame has four chunks of 64 bytes. So chunks 2 to 5 are within the limit,
         // and chunk 6 is not.

@@ -71,15 +71,15 @@ pub(super) struct StatedPlaces<'s> {
 
 impl StatedPlaces<'_> {
     /// Infers the places of the chunks whose entries are wrong. An entry is wrong if it is neither a place nor a
-    /// special value, or if it leads into the middle of a chunk. If several entries lead to the same chunk, all of them
-    /// count as wrong.
+    /// special value, or if it points into the middle of a chunk. If several entries point to the same chunk, all of
+    /// them count as wrong.
     ///
     /// Places are inferred only if all unowned bytes belong to whole chunks, and only with one of two methods:
     ///
     /// - [`Method::OnlyOne`], if one chunk has no entry, and one entry is wrong.
     /// - [`Method::FileOrder`], if the file has as many chunks as the index has entries without a special value, and
-    ///   all right entries lead to the chunks in the order of the file. The inferred places are only assumptions,
-    ///   because a replaced chunk is at the end of the file.
+    ///   all right entries point to the chunks in the order of the file. The inferred places are only assumptions,
+    ///   because the new version of a replaced chunk is at the end of the file.
     ///
     /// Otherwise, the result is `None`.
     pub(super) fn infer<R: ReadAt>(
@@ -112,7 +112,7 @@ impl StatedPlaces<'_> {
             if seen.is_multiple_of(ENTRIES_BETWEEN_STOPS) {
                 progress.advance(0)?;
             }
-            // A run of several chunks repeats one entry, or is a part of the index that cannot be read.
+            // If a run has several chunks, they have one repeated entry, or their part of the index cannot be read.
             let Some(entry) = run.entry.ok().filter(|_| run.count == 1) else {
                 is_readable = false;
                 return Ok(());
@@ -158,7 +158,7 @@ impl StatedPlaces<'_> {
             while start < unowned.end {
                 let entry = ChunkEntry { number: 0, nbytes: Some(nbytes), place: ChunkPlace::Frame(start) };
                 let end = whole_chunk_end(chunks, &entry, self.rules, &mut left);
-                // If an entry leads to `start`, the chunk there is damaged, because the range of an undamaged chunk
+                // If an entry points to `start`, the chunk there is damaged, because the range of an undamaged chunk
                 // would be in `owned`. It is not known where a damaged chunk ends, or how many chunks follow it.
                 let has_entry = self.offsets.binary_search(&start).is_ok();
                 let Some(end) = end.filter(|&end| end <= unowned.end && !has_entry) else { return Ok(None) };

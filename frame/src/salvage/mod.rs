@@ -14,7 +14,7 @@
 //! | the byte range of each chunk whose end is certain | `StatedPlaces` | `owned`, from `ReadHeaders::owned` |
 //! | the offsets in all entries, right or wrong | `StatedPlaces` | `offsets` |
 //! | the byte ranges that no chunk owns | `StatedPlaces` | `unowned`, from `unowned_ranges` |
-//! | the chunks in these ranges, to which no entry leads | `StatedPlaces` | `orphans` |
+//! | the chunks without an entry, in the unowned ranges | `StatedPlaces` | `orphans` |
 //! | the place of each chunk with a wrong entry | `InferredPlaces` | `offsets`, from `StatedPlaces::infer` |
 //! | the offsets of all chunks, with the inferred places instead of the wrong ones | `InferredPlaces` | `all` |
 //!
@@ -27,7 +27,7 @@
 //! | Would the chunk be saved if the order of the file was assumed? | `needs_order` |
 //! | Does the chunk share bytes with another one? | `is_sharing`, or `wrong_lengths` if its own length is the reason |
 //! | How many bytes are there up to the next chunk? | `room` |
-//! | If its entry has a special value: can its data be in the file? | `unowned` |
+//! | If the entry of a chunk has a special value: can its data be in the file? | `unowned` |
 //! | Which sizes and filters should its header have? | `rules` |
 
 // Each module imports only from the modules above it in this list.

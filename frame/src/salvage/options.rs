@@ -34,7 +34,7 @@ use crate::write::output::Output;
 /// |---|---|
 /// | header | Markers at known places are restored, and sizes are computed from the rest of the frame. |
 /// | array's metalayer | Its markers are restored. Entries that cannot be read or are wrong must be [given](Self::shape). |
-/// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that leads to a valid chunk is used. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved, and reported as [unverified](SalvageReport::unverified). If more entries are wrong, their chunks are lost, unless the order of the chunks is [assumed](Self::assume_order). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
+/// | chunk index | If the index is not where the header says it is, the whole file is searched for it. Each entry that points to a valid chunk is used. If only one entry is wrong, and only one chunk of the file has no entry, this chunk is saved, and reported as [unverified](SalvageReport::unverified). If more entries are wrong, their chunks are lost, unless the order of the chunks is [assumed](Self::assume_order). If no index is found, the numbers of the chunks are not known: see [`assume_order`](Self::assume_order). |
 /// | chunks | Each chunk is decompressed to verify it, and copied unchanged. A wrong size in its header is restored if the chunk is then valid. A wrong filter in its header is restored if the chunk is then valid and has the filters of the other chunks. Restored chunks are reported as [unverified](SalvageReport::unverified). Uncompressed chunks in a contiguous frame are reported too if the chunk index or other chunks are damaged. The dictionary flag is cleared if the data is not compressed. A chunk with a page of zeros in its compressed bytes is reported as unverified. Any other damaged chunk is lost. A chunk that ends in a page of zeros is lost too, if zeros follow it. The items of lost chunks get the [fill value](Self::fill). |
 /// | trailer | Vlmetalayers that can be read are kept. A value that exceeds the expansion limit is kept too, and [reported](SalvageReport::unverified_metalayers). Indexes that python-blosc2 has computed from the items are kept only if no item can have changed. Otherwise, the report lists them as [outdated](SalvageReport::outdated). |
 ///
@@ -139,9 +139,9 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// Sets the shape of the array. The given shape replaces the shape in the array's metalayer.
     ///
     /// If the metalayer cannot be read at all, [`chunkshape`](Self::chunkshape), [`blockshape`](Self::blockshape) and
-    /// [`dtype`](Self::dtype) are needed too. With this shape, the array must have as many chunks as the chunk index
-    /// has entries. After an interrupted resize, give the old shape or the new shape, whichever needs this number of
-    /// chunks.
+    /// [`dtype`](Self::dtype) are needed too. With the given shape, the array must have as many chunks as the chunk
+    /// index has entries. After an interrupted resize, give the old shape or the new shape, whichever needs this number
+    /// of chunks.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         self.given.shape = Some(shape.into());
         self
@@ -178,10 +178,10 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// [unverified](SalvageReport::unverified). For this, the file must have as many chunks as the index has entries
     /// that are not special, and all right entries must be in the order of the file.
     ///
-    /// Writers store the chunks in the order of their numbers at first. But a special chunk takes no bytes in the file,
-    /// so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get wrong
-    /// numbers too, because they are at the end of the file. Therefore the order is not assumed by default. Without
-    /// this call, a frame with several chunks and without a chunk index causes the error
+    /// At first, writers store the chunks in the order of their numbers. But a special chunk takes no bytes in the
+    /// file, so this method gives wrong numbers to all chunks after a special chunk. Replaced and inserted chunks get
+    /// wrong numbers too, because they are at the end of the file. Therefore the order is not assumed by default.
+    /// Without this call, a frame with several chunks and without a chunk index causes the error
     /// [`OrderUnknown`](crate::ErrorKind::OrderUnknown).
     ///
     /// Each damaged range of bytes between two chunks counts as at least one lost chunk, and a long range as several.
@@ -189,10 +189,10 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// for each of these headers. If the sum of these minimums is higher than the number of missing chunks, no range
     /// counts as a lost chunk, and the missing chunks are taken to be the last chunks of the array.
     ///
-    /// If the chunk index is lost, the chunks are verified only if each chunk of the array was found, or can be recognized in
-    /// a damaged range, and the file has no other chunks. Otherwise, any number may be wrong, and all chunks are
-    /// [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks were not stored in
-    /// the order of their numbers.
+    /// If the chunk index is lost, chunks count as verified only if each chunk of the array was found, or can be
+    /// recognized in a damaged range, and the file has no other chunks. Otherwise, any chunk number may be wrong, and
+    /// all chunks are [unverified](SalvageReport::unverified). Even a verified chunk has a wrong number if the chunks
+    /// were not stored in the order of their numbers.
     ///
     /// In a sparse frame, the number of a chunk file is used as the number of the chunk, and a missing file counts as a
     /// lost chunk. If any file number is not below the number of chunks, the file numbers are ignored, and the n-th
@@ -251,8 +251,8 @@ impl<'p, R: ReadAt> Salvage<'p, R> {
     /// Writes the new frame to a path that must not exist yet, and opens it. The new frame is contiguous or sparse, as
     /// the damaged frame is.
     ///
-    /// The new frame is written under a temporary name and checked. Only after the check is it renamed to its final
-    /// name. If nothing can be saved, nothing is written.
+    /// The new frame is written under a temporary name and checked. It is renamed to its final name only after the
+    /// check. If nothing can be saved, nothing is written.
     ///
     /// # Errors
     ///

@@ -69,7 +69,7 @@ impl Order {
             return self.found.iter().copied().eq(0..nchunks);
         }
         let traces = self.gaps.iter().map(|gap| gap.traces).sum::<u64>();
-        // A gap without a trace can hold any number of lost chunks, or the rest of an old chunk.
+        // A gap without a trace can hold any number of lost chunks, or bytes of an old chunk.
         let are_gaps_known = self.gaps.iter().all(|gap| gap.traces > 0);
         let is_count_right = self.found.len() as u64 + traces == nchunks;
         are_gaps_known && is_count_right && !self.has_replaced && end.is_none_or(|end| end == self.end)

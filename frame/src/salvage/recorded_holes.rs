@@ -8,7 +8,8 @@ use crate::error::Error;
 use crate::salvage::damaged_file::{DamagedFile, Search};
 use crate::source::ReadAt;
 
-/// The holes and their records before the offset `end`, in ascending order. The header has `header_len` bytes.
+/// The holes in all records that end at or before the offset `end`, and the byte ranges of these records, in ascending
+/// order. The header has `header_len` bytes.
 pub(super) fn find<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header_len: u64,
@@ -25,8 +26,9 @@ fn find_at_most<R: ReadAt>(
     most: usize,
 ) -> Result<Vec<Range<u64>>, Error> {
     let (mut search, mut at, mut holes) = (Search::new(MAGIC), header_len, Vec::new());
-    // A hostile file can be full of bytes that look like records. Undamaged records share no bytes, so together they
-    // are no longer than the file. Each record is read at most twice, so at most twice the length of the file is read.
+    // A hostile file can be full of bytes that look like records, so `left` limits the number of bytes that are read.
+    // Undamaged records share no bytes, so together they are no longer than the file. Each of them is read at most
+    // twice, so the limit is twice the length of the file.
     let mut left = file.len.saturating_mul(2);
     while holes.len() < most
         && let Some(found) = search.next(file, at)?

@@ -37,24 +37,24 @@ pub struct SalvageReport {
     ///   frame whose chunk index or other chunks are damaged.
     /// - The entry of the chunk in the chunk index is wrong, so the place of the chunk was inferred. Either it is the
     ///   only chunk in the file without an entry, or the order of the file was [assumed](crate::Salvage::assume_order).
-    ///   If two entries lead to the same chunk, either can be wrong, so both are reported.
+    ///   If two entries point to the same chunk, either entry can be wrong, so the chunks of both entries are reported.
     /// - The chunk index is lost, and the order of the file was [assumed](crate::Salvage::assume_order), but the file does
     ///   not have exactly the chunks of the array. All stored chunks are unverified then.
     /// - The chunk index that was found is from before the last commit of `ArrayUpdate`, because the file ends within that
     ///   commit. All stored chunks are unverified then.
     /// - The header is lost, and several header lengths fit the chunk index, or no header length fits all its entries.
-    ///   With another length, the entries lead to other chunks.
-    /// - The chunk is special, but the file has bytes that may belong to no other chunk. If the entry of the chunk is
-    ///   damaged, these bytes may be its data.
-    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with zeros, so a page was probably lost
-    ///   ([`LostPage`](crate::FindingCode::LostPage)).
+    ///   With another header length, the entries would point to other chunks.
+    /// - The chunk is special, but the file has bytes that are not known to belong to another chunk. If the entry of
+    ///   the chunk is damaged, these bytes may be its data.
+    /// - The compressed bytes of the chunk have 4096 zeros in a row, or end with more zeros than a compressor writes,
+    ///   so a page was probably lost ([`LostPage`](crate::FindingCode::LostPage)).
     /// - The chunk ends with a zero, and only zeros follow, so its end may be lost.
     pub unverified: Vec<ChunkRange>,
     /// The finding of a [`check`](crate::check()) for bytes or chunk files that no entry of the chunk index refers to
     /// ([`UnownedBytes`](crate::FindingCode::UnownedBytes)). These bytes are not in the new frame.
     ///
     /// Replaced and deleted chunks leave such bytes, so the finding alone is no sign of damage. But the finding can be
-    /// the only trace of a damaged entry that now leads to another chunk, or to an earlier state of its chunk. In that
+    /// the only trace of a damaged entry that now points to another chunk, or to an earlier state of its chunk. In that
     /// case, a chunk of the new frame is in the wrong place or out of date, but is not reported as
     /// [`unverified`](Self::unverified).
     pub unowned: Option<Finding>,
@@ -167,8 +167,8 @@ pub enum Restored {
     HeaderFile,
     /// A byte of the header that has only one right value.
     Byte {
-        /// The part that the byte belongs to: `the header`, `the magic`, or the name of the field whose marker the byte
-        /// is.
+        /// The part that the byte belongs to: `the header` or `the magic`. If the byte is the marker of a field, the
+        /// name of this field.
         part: &'static str,
         /// The offset of the byte in the frame.
         offset: usize,
@@ -199,7 +199,7 @@ pub enum Restored {
     ChunkIndex,
     /// The flag of a lazily loaded chunk in the header of the chunk index.
     ChunkIndexFlag,
-    /// The trailer. According to the header, it has no vlmetalayers.
+    /// The trailer, which was not found. According to the header, it had no vlmetalayers.
     Trailer,
     /// Lengths, offsets or markers of the trailer.
     TrailerMarkers,
@@ -216,8 +216,7 @@ pub enum Restored {
 pub struct AssumedOrder {
     /// The number of chunks that were found.
     pub found: u64,
-    /// The number of missing chunks before the last chunk that was found. Chunks that are missing after this chunk do
-    /// not count.
+    /// The number of missing chunks before the last chunk that was found. Missing chunks after that chunk do not count.
     pub missing: u64,
     /// The number of chunks of the array.
     pub nchunks: u64,
@@ -313,10 +312,11 @@ impl SalvageReport {
         count(&self.unverified)
     }
 
-    /// Whether any damage was found, or a chunk could not be verified. If not, either the file is undamaged, or a value
-    /// is wrong and nothing else in the file shows that it is wrong. For example, a wrong shape can have the same grid
-    /// of chunks as the right shape, and a wrong chunk shape the same grid of blocks. A dtype or data can also be
-    /// wrong. If there are [`unowned`](Self::unowned) bytes, entries of the chunk index can be wrong too.
+    /// Whether any damage was found, or a chunk could not be verified. If the result is `false`, either the file is
+    /// undamaged, or a value is wrong and nothing else in the file shows that it is wrong. For example, a wrong shape
+    /// can have the same grid of chunks as the right shape, and a wrong chunk shape can have the same grid of blocks as
+    /// the right chunk shape. A dtype or data can also be wrong. If there are [`unowned`](Self::unowned) bytes, entries
+    /// of the chunk index can be wrong too.
     #[must_use]
     pub fn found_damage(&self) -> bool {
         let Self { restored, assumed_order, unverified, .. } = self;

@@ -50,8 +50,8 @@ const DAMAGED_HEADER: &str = "its header was damaged, so its data may be too";
 const MAY_BE_CUT: &str =
     "ends with a zero, and zeros follow where another part of the file should be, so its end may be lost";
 
-/// The doubt about a compressed chunk at the end of the chunks or of a chunk file, if all its bytes from the start of
-/// its last page on are zeros.
+/// The doubt about a compressed chunk that ends in a page of zeros, if no bytes follow it: it is the last chunk before
+/// the chunk index, or it ends where its chunk file ends.
 const MAY_END_IN_LOST_PAGE: &str =
     "ends in a page of zeros, which compressed data seldom has, so its end may be lost";
 
@@ -91,8 +91,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         let Some(mut first) = self.chunks.bytes(self.entry, 0, CHUNK_START_LEN)? else {
             return Err("its file is missing".to_owned().into());
         };
-        // No writer stores this flag, so the flag is wrong, and is cleared even if this build cannot decompress the
-        // chunk.
+        // No writer stores the flag of a lazily loaded chunk, so the flag is wrong. It is cleared even if this build
+        // cannot decompress the chunk.
         let is_lazy = clear_lazy(&mut first.bytes);
         let mut saved = self.read_with(first)?;
         if is_lazy {
@@ -123,7 +123,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
         // Verify the chunk again, each time with one number of its header restored.
         let headers = match &verified {
             Err(ChunkError::Damaged(_)) => self.restored_headers(&first),
-            // The sizes in the header are right. But a filter that only this chunk has may be damaged.
+            // The sizes in the header are right. But a filter that no other chunk has may be damaged.
             Ok(SavedChunk { is_supported: false, .. }) => {
                 self.restored_filter(&first.bytes).into_iter().collect()
             }
@@ -159,8 +159,8 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
             return Err(it(ENDS_IN_ZEROS.into()).into());
         }
         // If only zeros follow the chunk, bytes of the file were lost there, because neither a chunk nor the chunk
-        // index begins with zeros. The lost bytes can begin within the chunk, and not only at the start of a page,
-        // because programs write downloads in pieces of any length.
+        // index begins with zeros. The lost bytes can also begin within the chunk. They need not begin at the start of
+        // a page, because an incomplete download can lack bytes from any offset on.
         let may_be_cut = bytes.last() == Some(&0) && !after.is_empty() && chunk_data::are_zeros(&after);
         bytes.iter_mut().zip(&first.bytes).for_each(|(byte, &right)| *byte = right);
         let mut doubt =
@@ -209,7 +209,7 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
     }
 
     /// Replaces the filter that differs from the filters of the other chunks. Returns `None` if no filter differs, if
-    /// more than one filter differs, or if the frame or another chunk has this filter too.
+    /// more than one filter differs, or if the differing filter is also in the header of the frame or in another chunk.
     // Called only for a chunk that cannot be decompressed. The filters of an undamaged chunk can differ too, because
     // python-blosc2 can change the filters of a frame between two chunks. Such filters must stay.
     fn restored_filter(&self, first: &[u8]) -> Option<(Vec<u8>, String, String)> {
@@ -232,10 +232,10 @@ impl<R: ReadAt> StoredChunk<'_, '_, R> {
 
     /// Restores the stored size of a chunk that can be decompressed, if its last block does not end where the chunk ends
     /// according to its header. Returns the first bytes of the chunk and the change, as in `restored_headers`.
-    // The size in the header counts as right if the next chunk begins exactly where the chunk ends according to this
-    // size, or if the chunks or the file end there. A check does the same. The last block can end earlier even in an
-    // undamaged chunk: if the block size is not a multiple of the type size, C-Blosc2 can write more blocks than the
-    // header says.
+    // The size in the header counts as right if the next chunk or the chunk index begins exactly where the chunk ends
+    // according to this size, or if the chunk file ends there. A check has the same rule. The last block can end
+    // earlier even in an undamaged chunk: if the block size is not a multiple of the type size, C-Blosc2 can write more
+    // blocks than the header says.
     fn restored_length(&mut self, first: &ChunkBytes) -> Option<(Vec<u8>, String)> {
         let stated = ChunkHeader::parse(&first.bytes)?.cbytes() as u64;
         let right = if stated == first.room { None } else { self.cbytes(first) };

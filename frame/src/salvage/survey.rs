@@ -50,12 +50,12 @@ pub(super) struct FrameParts {
     /// The byte range of the chunk index; `None` if it was not found, or if there are no chunks.
     pub(super) index: Option<Range<u64>>,
     /// Why all stored chunks may have wrong places. There are three possible reasons. Another `header_len` is possible,
-    /// with which the entries of the chunk index lead to other chunks. Or a later commit has replaced the index. Or
-    /// there is no index, and the order of the file is assumed.
+    /// and with it, the entries of the chunk index would point to other chunks. Or a later commit has replaced the
+    /// index. Or there is no index, and the order of the file is assumed.
     pub(super) place_doubt: Option<String>,
 }
 
-/// The doubt about all chunks of a frame whose chunk index was replaced by a commit.
+/// The doubt about all chunks of a frame, if a later commit may have replaced the chunk index that was found.
 const OLD_INDEX: &str =
     "the chunk index that was found is from before the last commit, so the chunk may be an older one";
 
@@ -71,10 +71,10 @@ struct IndexPlace {
     len_doubt: Option<String>,
 }
 
-/// Finds the parts of a frame. If several places may be the chunk index, chooses the index with the most entries that
-/// agree with the chunks. If `needs_header` is true, at least one entry must lead to a chunk header with the right
-/// sizes, unless all chunks are special. If it is false, no entry may be invalid, and at least one entry must lead to a
-/// chunk header whose sizes can be restored.
+/// Finds the parts of a frame. If the chunk index may be at several places, chooses the place where the most entries
+/// agree with the chunks. If `needs_header` is true, at least one entry must point to a chunk header with the right
+/// sizes, unless all chunks are special. If `needs_header` is false, no entry may be invalid, and at least one entry
+/// must point to a chunk header whose sizes can be restored.
 fn find_parts<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -134,7 +134,7 @@ fn find_parts<R: ReadAt>(
 /// If a commit begins between the index and the end of the frame (according to the header), adds the doubt that this
 /// index was replaced.
 // If a file ends within its last commit, the index of this commit is lost. The record that lists the old index as a
-// hole can be lost too, and then nothing else shows that this index is old.
+// hole can be lost too. Then only the first bytes of the commit show that the old index was replaced.
 fn with_doubt_of_age<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -197,9 +197,9 @@ fn not_replaced<R: ReadAt>(
 
 /// The agreement of a possible chunk index with the chunks.
 struct IndexAgreement {
-    /// The number of right entries. An entry of a special chunk is right if it has no bits that do not belong to its
-    /// special value. An entry of a stored chunk is right if it leads to a chunk header with the right sizes, and no
-    /// earlier entry leads to the same header.
+    /// The number of right entries. An entry of a special chunk is right if its special value is possible for the item
+    /// size, and no other bits of the entry are set. An entry of a stored chunk is right if it points to a chunk header
+    /// with the right sizes, and no earlier entry points to the same header.
     agreeing: usize,
     nwrong: usize,
     /// The offset where the index ends.
@@ -212,15 +212,15 @@ struct IndexAgreement {
 /// Compares the first entries of a chunk index with the chunks. Returns `None` if the bytes are not a chunk index, or
 /// if the index cannot be read.
 fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
-    // Only the sizes are checked. If they are right, the entry leads to a chunk, even if the flags or filters of the
+    // Only the sizes are checked. If they are right, the entry points to a chunk, even if the flags or filters of the
     // chunk are damaged.
     let rules = ChunkRules::new(frame.header(), true);
     let mut chunks = frame.open_salvaged_chunks().ok()?;
     let end = chunks.index()?.start().saturating_add(chunks.index()?.header().cbytes() as u64);
     let (mut agreeing, mut nwrong, mut nstored, mut nrepeated) = (0, 0, 0_usize, 0_usize);
     let mut places = BTreeSet::new();
-    // If all entries are equal, only the first two are compared. If they are entries of a stored chunk, the second
-    // entry counts as wrong, because it leads to the same chunk as the first.
+    // If all entries are equal, only the first two are compared with the chunks. If they are entries of a stored chunk,
+    // the second entry counts as wrong, because it points to the same chunk as the first.
     let most = if chunks.is_repeated() { 2 } else { MAX_TRIED };
     while let Some(entry) = chunks.next().filter(|_| agreeing + nwrong < most) {
         let entry = entry.ok()?;
@@ -240,13 +240,14 @@ fn compare_index<R: ReadAt>(frame: &Frame<&R>) -> Option<IndexAgreement> {
         };
         *if is_right { &mut agreeing } else { &mut nwrong } += 1;
     }
-    // If all entries that lead to a chunk lead to the same chunk, they may do so by chance, as in an index of zeros.
+    // If several entries point to the same chunk, and no other entry is right, they may point to this chunk by chance,
+    // as all entries in an index of zeros do.
     let is_chance = agreeing == 1 && nrepeated > 0;
     let leads_to_header = nstored == 0 || !places.is_empty() && !is_chance;
     Some(IndexAgreement { agreeing, nwrong, end, leads_to_header })
 }
 
-/// Whether an entry of a chunk index leads to a chunk header that is valid if its sizes are restored. The result is
+/// Whether an entry of a chunk index points to a chunk header that is valid if its sizes are restored. The result is
 /// `false` if one of the entries is neither a place nor a special value.
 fn leads_to_damaged_header<R: ReadAt>(frame: &Frame<&R>) -> bool {
     let rules = ChunkRules::new(frame.header(), true);
@@ -366,7 +367,7 @@ fn vlmetalayers(bytes: &[u8], notes: &mut Notes) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// The intact chunk of a vlmetalayer.
 struct IntactChunk {
     bytes: Vec<u8>,
-    /// Whether this is the first possible content, to which the index of vlmetalayers refers.
+    /// Whether this is the first possible content. The index of vlmetalayers usually refers to the first one.
     is_first: bool,
     /// The reason for each cleared flag in the header of the chunk.
     cleared: Vec<&'static str>,
@@ -375,8 +376,8 @@ struct IntactChunk {
 }
 
 /// Returns the first of the `contents` that is an intact chunk. If none of them is intact, the error is about the first
-/// content, because the index of vlmetalayers refers to that content. Each content that is checked reduces `left` by its
-/// length. If `left` is too small for a content, the content counts as damaged.
+/// content, because the index of vlmetalayers usually refers to that content. Each content that is checked reduces
+/// `left` by its length. If `left` is too small for a content, the content counts as damaged.
 fn intact<'b>(contents: impl Iterator<Item = &'b [u8]>, left: &mut usize) -> Result<IntactChunk, String> {
     let mut first = None;
     for content in contents {
@@ -519,7 +520,8 @@ impl Survey {
 }
 
 /// Finds the parts of the frame. If no chunk index is found, also returns the chunks, numbered in the order of the
-/// file. In that case, more than one chunk is an error, unless `assumes_order` is true.
+/// file. In that case, the result is an error, unless `assumes_order` is true, or the array has one chunk and one chunk
+/// was found.
 fn place<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,
@@ -622,7 +624,8 @@ fn in_order_from<R: ReadAt>(
     order::find(file, header_len, header.frame_len(file.len), sizes, &rules)
 }
 
-/// The number of chunks on which the header and the chunk index agree, if the array has another number of chunks.
+/// The number of chunks according to both the header and the chunk index; `None` if they disagree, or if the array has
+/// this number too.
 fn other_count<R: ReadAt>(
     file: &mut DamagedFile<'_, R>,
     header: &DamagedHeader,

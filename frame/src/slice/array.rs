@@ -134,8 +134,8 @@ impl<R: ReadAt> Array<R> {
             return Err(Error::changing(None));
         }
         self.frame.check_unchanged()?;
-        // Another thread may have noticed a change that was undone before this check. The array may then keep bytes of
-        // the change.
+        // Another thread may have noticed a change that was undone before this check. The array may then keep bytes
+        // that were read during the change.
         self.shared.check_unchanged()
     }
 

@@ -13,7 +13,7 @@ use crate::slice::selected_chunk::SelectedChunk;
 use crate::spans::{first_repeated, next_start};
 
 /// The largest gap in bytes between two blocks of the same task. A read of both blocks also reads the bytes of the gap.
-/// If the gap is longer, the second block begins another task and another read.
+/// If the gap is longer, the second block is in another task, and another read covers it.
 // The value is a compromise: a larger value reads more needless bytes, and a smaller value causes more reads.
 const MAX_GAP: usize = 1 << 14;
 
@@ -23,8 +23,8 @@ const MAX_GAP: usize = 1 << 14;
 const TASK_LEN: usize = 1 << 20;
 
 /// The number of bytes at the start of a chunk that must be read before its blocks. For an uncompressed chunk, this is
-/// the header; for a compressed chunk, the header and the table of blocks. A constant chunk must be read whole, and so
-/// must a chunk whose blocks cannot be decompressed one by one.
+/// the header; for a compressed chunk, the header and the table of blocks. Constant chunks, and chunks whose blocks
+/// cannot be decompressed one by one, must be read whole.
 pub(super) fn start_len(header: &CheckedHeader) -> usize {
     if header.special().is_some() || needs_whole(header) {
         return header.cbytes();

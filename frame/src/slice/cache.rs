@@ -7,9 +7,9 @@ use std::mem;
 const ENTRY_LEN: usize = 64;
 
 /// Keeps values that were used recently, each with its size. All of them together have at most `limit` bytes.
-// There are two generations. A value that is used moves to the new generation. Before the new generation exceeds half
-// of `limit`, it replaces the old generation, whose values are dropped. So the cache needs no list of all values in the
-// order of their last use.
+// There are two generations. A value that is used moves to the new generation. If the next value would make the new
+// generation larger than half of `limit`, the values of the old generation are dropped, and the new generation becomes
+// the old one. So the cache needs no list of all values in the order of their last use.
 #[derive(Debug)]
 pub(super) struct Cache<V> {
     new: HashMap<u64, (V, usize)>,

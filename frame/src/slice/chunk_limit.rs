@@ -9,7 +9,7 @@ use crate::code::FindingCode;
 use crate::error::Error;
 
 /// Refuses the chunks of a slice if together they have more bytes than the frame, or if two of them are in the same
-/// chunk file. Without this limit, many entries of the index of a small file could lead to the same chunk, and a slice
+/// chunk file. Without this limit, many entries of the index of a small file could point to the same chunk, and a slice
 /// could take any amount of time. In a contiguous frame, two chunks can share bytes and still be within the limit.
 pub(super) struct ChunkLimit {
     /// The length of a contiguous frame, minus the sizes of the chunks that `take` has accepted so far.

@@ -16,7 +16,7 @@ use crate::slice::selection::Selection;
 use crate::slice::shared_slice::{SharedSlice, SliceWriter};
 use crate::slice::window::Window;
 
-/// A task, which makes the items of a chunk or of some of its blocks, and copies them into the slice.
+/// A task that produces the items of a chunk, or of some of its blocks, and copies them into the slice.
 pub(super) struct CopyTask {
     pub(super) entry: ChunkEntry,
     /// The part number of the chunk (see [`Selection::chunks_from`]).
@@ -27,7 +27,7 @@ pub(super) struct CopyTask {
 /// A function that receives the tasks, in the order in which their bytes are read.
 pub(super) type ReceiveTask<'r> = dyn FnMut(CopyTask) -> Result<(), Error> + 'r;
 
-/// The value or the stored bytes from which a task makes its items.
+/// The value or the stored bytes from which a task produces its items.
 pub(super) enum TaskData {
     /// All items of the chunk have this value.
     Value(Vec<u8>),

@@ -35,11 +35,11 @@ impl From<Error> for NotRead {
 }
 
 impl IndexPages {
-    /// Keeps bytes of the index for the next [`load`](Self::load). `start` is their offset in the frame. The bytes at
-    /// the start of the index go to the array, which keeps them.
+    /// Keeps bytes of the index for the next [`load`](Self::load). `start` is their offset in the frame. The array
+    /// keeps the bytes at the start of the index.
     pub(super) fn take(&mut self, array: &SharedArray, start: u64, bytes: Window) -> Result<(), Error> {
-        // If the array already has the start of the index, these bytes are for a page: a damaged table of blocks can
-        // point to the start of the index.
+        // If the array already has the start of the index, these bytes are for a page. A page can begin there if the
+        // table of blocks in the index is damaged.
         if start == index_start(&array.header) && array.index().is_none() {
             return array.set_index(bytes);
         }
@@ -59,8 +59,8 @@ impl IndexPages {
     }
 
     /// Loads the pages with the entries of `chunks`, until the pages have `CACHE_LEN` bytes together. Returns the byte
-    /// ranges that the caller must read before it calls `load` again. If the list is empty, all these pages are loaded.
-    /// `first` holds the start of the index.
+    /// ranges that the caller must read before it calls `load` again. If `load` returns no range, all the pages are
+    /// loaded. `first` holds the start of the index.
     pub(super) fn load(
         &mut self,
         array: &SharedArray,
@@ -90,9 +90,9 @@ impl IndexPages {
                     let within = |byte: u64| usize::try_from(byte.checked_sub(from)?).ok();
                     window.rest().get(within(start)?..within(end)?).map(<[u8]>::to_vec)
                 };
-                // After the caller has read a returned range, the range begins at a key of `bytes`. If two returned
-                // ranges begin at the same byte, one request covers both. So `load` does not return the same range
-                // twice in a row.
+                // After the caller has read a returned range, `take` inserts the bytes with the start of the range as
+                // the key. If two returned ranges begin at the same byte, one request covers both, so the inserted
+                // bytes cover both too. So `load` does not return the same range twice in a row.
                 let read = known.range(..=start).next_back().and_then(|(&from, read)| within(from, read));
                 read.or_else(|| within(index.start(), first)).ok_or(NotRead::Needs(start..end))
             });

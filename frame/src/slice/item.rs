@@ -298,7 +298,7 @@ impl<R: ReadAt> Slice<'_, R> {
         Ok(())
     }
 
-    /// Whether items of type `T` have another byte order than the machine. An error if the dtype does not fit `T`.
+    /// Whether the stored items have another byte order than the machine. An error if the dtype does not fit `T`.
     pub(super) fn is_swapped<T: Item>(&self, how: &str) -> Result<bool, Error> {
         is_swapped::<T>(&self.array.shared.dtype, self.array.item_size(), how)
     }

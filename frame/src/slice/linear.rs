@@ -102,7 +102,7 @@ pub(super) struct LinearPart<'s> {
     runs: &'s LinearRuns,
     /// The number of the chunk, or of the block in its chunk.
     pub(super) number: u64,
-    /// The offset of the chunk in the array, also if this is a block of the chunk.
+    /// The offset of the chunk in the array. For a block, this is the offset of its chunk.
     first: u64,
     /// The byte range of the chunk or block in the array.
     range: Range<u64>,

@@ -71,8 +71,8 @@ pub struct Pieces {
     target: u64,
     chunk: u64,
     block: u64,
-    /// Whether the part of the slice in a row of blocks is within the expansion limit of the frame. If so, pieces end
-    /// where blocks end, even if the pieces are then larger than the target.
+    /// Whether the part of the slice in a row of blocks (see `new`) is within the expansion limit of the frame. If so,
+    /// pieces end where blocks end, even if the pieces are then larger than the target.
     has_block_rows: bool,
     /// The start of the next piece along each dimension up to `dimension`; `None` at the end.
     next: Option<Vec<u64>>,

@@ -129,8 +129,8 @@ pub struct Rows<'a, R, T> {
     items: Vec<u8>,
     start: usize,
     batch: vec::IntoIter<T>,
-    /// The error of the first item that could not be deserialized. The batch ends before this item, and its rows are
-    /// returned before the error.
+    /// The error of the first item that could not be deserialized. The batch ends before this item, and the rows of the
+    /// batch are returned before the error.
     failed: Option<Error>,
     /// The number of items of the slice that were deserialized so far.
     nread: u64,
@@ -196,9 +196,9 @@ impl<R: ReadAt, T: DeserializeOwned> Rows<'_, R, T> {
     }
 }
 
-/// The error for an item that does not fit the type of a row. `of` names the thing that the item is in: `slice` or
-/// `region`. The message gives the number of the item in this slice or region. `error` counts items from the start of a
-/// batch, and `before` is the number of items of the slice or region before this batch.
+/// The error for an item that does not fit the type of a row. `of` is `slice` or `region`, and the message gives the
+/// number of the item in this slice or region. `error` counts items from the start of a batch, and `before` is the
+/// number of items of the slice or region before this batch.
 #[cold]
 pub(crate) fn misfit(of: &str, before: u64, error: &ItemError) -> Error {
     let item = before + error.item().unwrap_or_default() as u64;

@@ -8,7 +8,7 @@ pub(super) struct Scratch {
     pub(super) decompressor: Decompressor,
     /// The decompressed block.
     pub(super) block: Vec<u8>,
-    /// The longest block that was decompressed.
+    /// The length of the longest block or whole chunk that was decompressed.
     pub(super) longest: usize,
 }
 

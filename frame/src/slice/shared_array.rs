@@ -38,7 +38,7 @@ pub(crate) struct SharedArray {
     /// The positions of the items. For a super-chunk, only the shape has a meaning: all numbers in the chunk shape and
     /// the block shape are 1.
     pub(crate) geometry: Geometry,
-    /// The dtype; `None` if the layout has none. The error is the message.
+    /// The dtype; `None` if the layout has none. If the dtype is invalid, the error is the message about it.
     pub(crate) dtype: Result<Option<Dtype>, String>,
     /// The item size in bytes, at least 1.
     pub(crate) typesize: usize,
@@ -47,8 +47,8 @@ pub(crate) struct SharedArray {
     pages: Mutex<Cache<Arc<Vec<u8>>>>,
     starts: Mutex<Cache<ChunkStart>>,
     scratch: Mutex<Vec<Scratch>>,
-    /// Whether a slice has found that the file was changed. The array may then keep bytes of the change, so all later
-    /// slices fail, even if the change was undone.
+    /// Whether a slice has found that the file was changed. The array may then keep bytes that were read during the
+    /// change, so all later slices fail, even if the change was undone.
     has_changed: AtomicBool,
 }
 

@@ -72,8 +72,8 @@ impl<'a, R> Slice<'a, R> {
 
     /// Takes the lock of a reader each time the slice reads bytes from the file, and waits for the lock for at most
     /// `patience`. Only frames that C-Blosc2 wrote with locks have such a lock: the file `.b2lock` or `NAME.b2lock`. By
-    /// default, the slice does not take this lock. The slice releases the lock as soon as these bytes are read, so a
-    /// long slice does not keep writers away for long.
+    /// default, the slice does not take this lock. The slice releases the lock after each read, so a long slice does
+    /// not keep writers away for long.
     ///
     /// A writer with the lock can write several times until its change is complete: for example, first a longer shape,
     /// and then the new items. A slice that takes the lock of a reader never returns items of an unfinished change. The

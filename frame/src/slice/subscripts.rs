@@ -159,8 +159,8 @@ impl Indices {
                 let end = end.map_or(Ok(items), |end| place(end, items, "stops at"))?;
                 let (end, width) = (end.max(start), step.unsigned_abs());
                 if step < 0 {
-                    // With a negative step, the last index of the range is always selected. Selecting in the forward
-                    // direction gives the same indices if it begins at `first`.
+                    // With a negative step, the last index of the range is always selected. A forward selection that
+                    // begins at `first` has the same indices.
                     let first = start + (end - start).saturating_sub(1) % width;
                     self.push(first..end, width, AxisForm::Reversed);
                 } else {

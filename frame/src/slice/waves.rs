@@ -33,8 +33,8 @@ use crate::source::ReadAt;
 // table.
 pub(super) const FIRST_READ: u64 = 1 << 14;
 
-/// The memory for planning a read: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` bytes for each block. A read of fewer bytes
-/// than this number still counts as this number of bytes of the wave. Otherwise, a small file could make us plan
+/// The memory for planning a read: `READ_WEIGHT` bytes, and `BLOCK_WEIGHT` bytes for each block. A read counts as at
+/// least this number of bytes of the wave, even if the read is shorter. Otherwise, a small file could make us plan
 /// millions of reads and blocks in one wave.
 const READ_WEIGHT: u64 = 256;
 const BLOCK_WEIGHT: u64 = 64;
@@ -48,8 +48,8 @@ pub(super) struct WaveLimits {
     /// long as another request.
     pub(super) gap: u64,
     /// The number of needless bytes that take about as long to read as another wave. A slice reads up to this number of
-    /// needless bytes to save a wave. If `spare` is 0, the first read of a chunk has at most `FIRST_READ` bytes,
-    /// because the length of the chunk is not known before.
+    /// needless bytes to save a wave. If `spare` is 0, the lengths of chunks are not estimated before their headers are
+    /// read. Then the first read of a chunk has at most `FIRST_READ` bytes.
     pub(super) spare: u64,
 }
 
@@ -378,8 +378,8 @@ impl Waves {
             // comes sooner, so that the threads have blocks to decompress.
             let left = self.limits.wave.saturating_sub(weight);
             self.begin_chunks(if self.limits.spare > 0 { left } else { left / 4 }, receive)?;
-            // If the array keeps the start of a chunk from an earlier slice, the blocks of this chunk are already in
-            // this wave. `begin_chunks` has counted all bytes of the chunk, so the wave stays within its limit.
+            // If the array keeps the start of a chunk from an earlier slice, this wave can already read the blocks of
+            // the chunk. `begin_chunks` has counted all bytes of the chunk, so the wave stays within its limit.
             self.plan_open_chunks(&mut weight)?;
         }
         Ok(())

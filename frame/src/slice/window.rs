@@ -7,9 +7,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub(super) read: Arc<Vec<u8>>,
-    /// The index in `read` of the first byte of the window.
+    /// The index of the window's first byte in `read`.
     pub(super) at: usize,
-    /// The offset in the chunk of the first byte of the window.
+    /// The offset of the window's first byte in the chunk.
     pub(super) from: usize,
 }
 

@@ -8,14 +8,16 @@
 //! | indexes of a table | vlmetalayer `index_catalog` of `_meta.b2f`: a map of columns to descriptors; each table gets an index of each column when it is first closed | as for an array | sets `stale` to true in all descriptors, and increments `value_epoch` |
 //! | generated columns of a table | vlmetalayer `schema` of `_meta.b2f`: a JSON text, in which `materialized_columns` lists them | `stale` in the list is false | sets `stale` to true |
 //!
-//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. If the `value_epoch` in a descriptor is
-//! that of the table, python-blosc2 does not check whether the index still agrees with the texts of the column.
+//! `value_epoch`, a vlmetalayer of `_meta.b2f`, counts the changes of a table. For a dictionary column, the descriptor
+//! records the `value_epoch` as `built_value_epoch`. While the two numbers are equal, python-blosc2 does not check
+//! whether the index still agrees with the dictionary.
 //!
 //! A process with python-blosc2 reads the descriptors of a path only once, and then keeps them in memory. So it does
 //! not see a change by another process, even if that process uses python-blosc2 too.
 //!
-//! A descriptor names the files that hold the index. So an index of a copy uses the files of the original: if
-//! python-blosc2 builds one of the two indexes again, it overwrites or removes the files of the other.
+//! A descriptor names the files that hold the index. So if an array is copied with its descriptors, the copy and the
+//! original use the same index files. If python-blosc2 builds the index of one of them again, it overwrites or removes
+//! files that the other still uses.
 
 use b2nd_chunk::ChunkHeader;
 use memchr::memmem;
@@ -135,7 +137,8 @@ pub(crate) fn derived_from_columns(table: &Trailer) -> Option<&'static str> {
         return Some("indexes");
     }
     let has_generated = |layer: &Vlmetalayer| {
-        // The text is searched, not parsed: apart from this key, these bytes can occur only in the name of a column.
+        // The text is searched for this key, but not parsed. Elsewhere, the same bytes can occur only in the name of a
+        // column.
         layer.value().map_or(true, |schema| memmem::find(&schema, b"\"materialized_columns\"").is_some())
     };
     table.vlmetalayer("schema").is_some_and(has_generated).then_some("generated columns")

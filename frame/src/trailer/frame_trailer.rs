@@ -254,8 +254,8 @@ pub(crate) fn part(start: u64) -> Part {
 }
 
 /// Reads the length of the trailer. `suffix` has the last bytes of the frame, which include the length.
-// The start of a trailer can only be computed from its length, because nothing else records it. In every generation,
-// the four bytes of the length begin 22 bytes before the end of the trailer.
+// The start of a trailer can only be computed from its length, because the frame does not record the start. In every
+// generation, the four bytes of the length begin 22 bytes before the end of the trailer.
 pub(crate) fn length(header: &Header, suffix: &[u8]) -> Result<usize, Error> {
     let most = header.frame_len.saturating_sub(header.header_len as u64);
     if most < MIN_TRAILER_LEN as u64 {

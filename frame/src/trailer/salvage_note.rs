@@ -7,8 +7,9 @@
 //! | `fill` | the value of the items of lost chunks: `zeros` or `nan` |
 //! | `assumed_order` | whether the chunks were placed in the order of the file, because the chunk index was lost or damaged |
 //!
-//! Chunk numbers depend on the shape. So `ArrayUpdate` changes the note together with the chunks (`renumber`). `Edit`
-//! and `Rewrite` need not change it, because they refuse a shape that would give chunks other numbers.
+//! The note contains chunk numbers, which depend on the shape. So `ArrayUpdate` changes the note together with the
+//! chunks (`renumber`). `Edit` and `Rewrite` need not change the note, because they refuse a shape that would give
+//! chunks other numbers.
 
 use core::ops::Range;
 
@@ -136,9 +137,9 @@ fn as_pairs(ranges: impl IntoIterator<Item = Range<u64>>) -> Vec<(u64, u64)> {
     ranges.into_iter().map(|range| (range.start, range.end - range.start)).collect()
 }
 
-/// Updates the note in the vlmetalayers of an array of `nchunks` chunks, because the array changes. `new` returns the
-/// new number of a lost or unverified chunk; `None` if the chunk is removed, or all its items are replaced. A note that
-/// has nothing left to note is removed. A note that cannot be read stays as it is.
+/// Updates the chunk numbers in the note of an array of `nchunks` chunks, because the array changes. `new` returns the
+/// new number of a lost or unverified chunk; `None` if the chunk is removed, or all its items are replaced. If the note
+/// is empty after the update, it is removed. A note that cannot be read stays as it is.
 #[cfg(feature = "compress")]
 pub(crate) fn renumber(
     layers: &mut Vec<(Vec<u8>, Vec<u8>)>,

@@ -26,7 +26,7 @@ const BITS: usize = u64::BITS as usize;
 ///
 /// Regions can have any shape, and can be written in any order. A chunk is compressed and written as soon as it has all
 /// its items. Until then it is *open*, and stays in memory. If regions consist of whole chunks, no chunk is open. If
-/// regions follow each other along the first dimension, at most one row of chunks is open. In any other order, all
+/// regions are consecutive slices along the first dimension, at most one row of chunks is open. In any other order, all
 /// chunks can be open at once, so set a limit with [`max_open_chunks`](Self::max_open_chunks).
 ///
 /// The codec, level, filters and split mode are those of the [`FrameBuilder`](crate::FrameBuilder). If all items of a
@@ -63,8 +63,8 @@ pub struct ArrayWriter<W: Write> {
     spare: Vec<Vec<u8>>,
     open: BTreeMap<u64, OpenChunk>,
     max_open: usize,
-    /// Whether a call has failed, or panicked, after it took items. These items are lost, and the rest of their chunks
-    /// may be lost too.
+    /// Whether a call has failed, or panicked, after it took items. These items are lost, and the other items of their
+    /// chunks may be lost too.
     has_failed: bool,
 }
 
@@ -102,9 +102,9 @@ struct OpenChunk {
     nwritten: u64,
 }
 
-/// A function that copies items of a region into the buffer of a chunk that is not compressed yet. The first argument
-/// is the part of the chunk that is in the region. The second is the buffer `part` of the [`Worker`]: `write_from`
-/// first reads the items of the part into it. The third is the buffer of the whole chunk.
+/// A function that copies items of a region into the buffer of a chunk, before the chunk is compressed. The first
+/// argument is the part of the chunk that is in the region. The second is the buffer `part` of the [`Worker`], into
+/// which `write_from` first reads the items of the part. The third is the buffer of the chunk.
 type Gather<'g, E> = dyn Fn(&Chunk<'_>, &mut Vec<u8>, &mut [u8]) -> Result<(), E> + Sync + 'g;
 
 impl<W: Write + Seek> FrameWriter<W> {
@@ -294,7 +294,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
         Ok(())
     }
 
-    /// Writes the rest of the frame, as [`FrameWriter::finish`] does.
+    /// Writes the chunk index, the trailer and the header, as [`FrameWriter::finish`] does.
     ///
     /// # Errors
     ///
@@ -343,7 +343,7 @@ impl<W: Write + Seek> ArrayWriter<W> {
 
     /// Refuses any call after a call that has lost items.
     // Without this check, zeros would replace the lost items. A failed call has removed its chunks from `open`. So
-    // `fill_with_zeros`, or a new open chunk with the same number, would start with zeros.
+    // `fill_with_zeros` would fill these chunks with zeros, and a later write would start them again with zeros.
     fn check_unbroken(&self) -> Result<(), Error> {
         if self.has_failed {
             return Err(Error::invalid_input(
@@ -492,7 +492,7 @@ impl OpenChunk {
     }
 }
 
-/// Checks that a region is inside an array, and that its items have `found` bytes, which is the number of bytes that
+/// Checks that a region is inside an array, and that its items have `found` bytes. `found` is the number of bytes that
 /// the caller has given.
 pub(crate) fn check_region(
     geometry: &Geometry,

@@ -88,8 +88,8 @@ impl Destination {
         } else {
             #[cfg(not(windows))]
             let file = builder.tempfile_in(folder);
-            // A file that will replace another one is opened in a mode that keeps other writers from opening it. On
-            // Windows, this mode replaces the lock in `rename_locked`.
+            // On Windows, a file that will replace another one is opened in a mode in which other writers cannot open
+            // it. So `rename_locked` needs no other lock there.
             #[cfg(windows)]
             let file = builder.make_in(folder, |path| {
                 let mut options = File::options();
@@ -183,8 +183,8 @@ impl NewFrame {
 
     /// Syncs the new file, or the new directory and the header file in it. Chunk files are not synced.
     // Syncing costs a millisecond per chunk file, and python-blosc2 does not sync chunk files either. If this process
-    // is killed, the system still writes the chunk files to the disk, so no sync is needed. After a power failure, the
-    // frame can be partial, and `check` reports this.
+    // is killed, the system still writes the chunk files to the disk. Only after a power failure can the frame be
+    // incomplete, and `check` reports this.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
             Some(directory) => sync(File::open(directory).ok().as_ref()),

@@ -15,7 +15,7 @@ use crate::chunk_file::folder_of;
 use crate::read::open::open_at_once;
 use crate::write::destination::NewFrame;
 
-/// The old frame, whose file attributes the new frame gets.
+/// The old frame from which a new frame is made. The new frame gets the file attributes of the old one.
 pub(crate) struct OldFrame {
     /// The file with the header.
     pub(crate) source: PathBuf,
@@ -201,8 +201,8 @@ fn acl(file: &File) -> Acl {
     }
 }
 
-/// Gives a new file an access control list, or removes the list that it has inherited from its directory. Returns
-/// whether the new file has this list now.
+/// Gives a new file this access control list. If there is no list, removes the list that the new file has inherited
+/// from its directory. Returns false if this fails, or if `list` is an error.
 #[cfg(target_os = "linux")]
 fn set_acl(new: &File, list: &Acl) -> bool {
     match list {

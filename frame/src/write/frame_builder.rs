@@ -237,8 +237,9 @@ impl FrameBuilder {
     ///
     /// # Errors
     ///
-    /// - [`InvalidInput`] if the dtype is unknown or has Python objects, or the layout is not `b2nd`. Also if a shape,
-    ///   the codec, the level, a filter or the name of a metalayer is invalid.
+    /// - [`InvalidInput`] if the dtype has Python objects, or is unknown and no [type size](Self::typesize) is given.
+    ///   Also if the layout is not `b2nd`, or a shape, the codec, the level, a filter or the name of a metalayer is
+    ///   invalid.
     /// - [`TooLarge`] if a size or a number of metalayers is too large for the format. The message has the numbers.
     /// - [`Encode`] if a value cannot be written as a metalayer.
     /// - [`Exists`] if the path exists.

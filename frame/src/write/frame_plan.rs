@@ -54,8 +54,8 @@ pub(crate) struct Sizes {
     pub(crate) nchunks: u64,
 }
 
-/// The parts of a new frame except its chunks. The index is completed while the chunks are written. In a salvage, the
-/// trailer depends on the chunks too.
+/// The parts of a new frame except its chunks. The index is completed while the chunks are written. A salvage replaces
+/// the trailer after the last chunk.
 // The length of the header depends only on the metalayers, so it is known before the first chunk is written. Therefore
 // each chunk can be written directly to its final place.
 pub(crate) struct Plan {
@@ -139,8 +139,7 @@ pub(crate) fn header(
     let mut header = HeaderBuilder::new();
     header.set_compression(sizes.chunksize == 0, is_sparse, compression);
     sizes.set_in(&mut header);
-    // The number of threads has no meaning here, because nothing was compressed. Readers ignore it and use their own
-    // number.
+    // The numbers of threads do not matter, because readers ignore them and use their own numbers.
     header.set(HeaderField::CompressionThreads, &1_i16.to_be_bytes());
     header.set(HeaderField::DecompressionThreads, &1_i16.to_be_bytes());
     if has_vlmetalayers {

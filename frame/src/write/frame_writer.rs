@@ -23,7 +23,7 @@ use crate::write::output::Output;
 /// chunks return an error.
 ///
 /// Chunks are not kept in memory, but the chunk index is. The index has an entry of 8 bytes for each chunk. It consists
-/// of pages of 2048 entries (16 KiB). A page is allocated when its first chunk is written.
+/// of pages of 2048 entries (16 KiB). A page is allocated when the first of its entries is set.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -66,7 +66,7 @@ impl<W: Write + Seek> FrameWriter<W> {
         self.plan.sizes.nchunks
     }
 
-    /// The number of the first missing chunk; `None` if all chunks have been given.
+    /// The number of the first missing chunk; `None` if no chunk is missing.
     ///
     /// ```
     /// use b2nd_frame::FrameBuilder;
@@ -188,9 +188,9 @@ impl<W: Write + Seek> FrameWriter<W> {
     /// # Errors
     ///
     /// The errors of [`write_chunk`](Self::write_chunk). [`Nan`](SpecialValue::Nan) is allowed only for little-endian
-    /// floats of 4 or 8 bytes: readers always fill in the little-endian bytes of a NaN, whatever the dtype is.
-    /// [`Value`](SpecialValue::Value) is an error, because it needs an item: use
-    /// [`write_repeated`](Self::write_repeated).
+    /// floats of 4 or 8 bytes, and for items of these sizes whose dtype is unknown. The reason is that readers always
+    /// fill in the little-endian bytes of a NaN, whatever the dtype is. [`Value`](SpecialValue::Value) is an error,
+    /// because it needs an item: use [`write_repeated`](Self::write_repeated).
     ///
     /// ```
     /// use std::io::Cursor;
@@ -264,8 +264,8 @@ impl<W: Write + Seek> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes bytes that belong to no chunk, such as the mark at the start of a hole. A hole is a byte range that is no
-    /// longer in use. The next chunk is written after the given bytes.
+    /// Writes bytes that belong to no chunk: the mark at the start of a commit, or a hole record. The next chunk is
+    /// written after these bytes.
     #[cfg(feature = "compress")]
     pub(crate) fn put_hole(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let put = self.output.put(|out| {

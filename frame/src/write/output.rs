@@ -16,7 +16,7 @@ use crate::write::file_attributes::FileAttributes;
 /// The length of the write buffer in bytes. Longer data is written directly, without a copy in the buffer.
 const BUFFER: usize = 1 << 16;
 
-/// A frame that is being written. The chunks are written first, and then the other parts.
+/// A frame that is being written. The chunks are written before the header, the index and the trailer.
 #[derive(Debug)]
 pub(crate) struct Output<W: Write> {
     out: BufWriter<W>,
@@ -33,8 +33,9 @@ enum WrittenChunks {
     /// The chunks are in the frame, after the header. `start` is the position of the frame in the writer.
     Contiguous { start: u64, header_len: u64, position: Position },
     /// Each chunk has its own file. The file gets the next free number, because the number of the chunk could be too
-    /// high for C-Blosc2. C-Blosc2 checks a file number as if it were an offset in the chunks, and opens no file with a
-    /// number above the total stored size of the chunks in bytes. If most chunks are special, this size is small.
+    /// high for C-Blosc2. C-Blosc2 checks a file number as if it were an offset in the chunks. So it opens a file only
+    /// if the number is at least 32 below the total stored size of the chunks in bytes. If most chunks are special,
+    /// this size is small.
     Sparse {
         directory: PathBuf,
         files: Vec<u64>,
@@ -104,8 +105,8 @@ impl Output<NewFrame> {
         let path = Some(new.path().to_path_buf());
         // New files get higher numbers than all files in `taken`, although lower numbers may be free. The reason is
         // that another program may still use an old index, which refers to files that have been removed. If a new file
-        // had the number of a removed file, that program would read the wrong chunk. Without such a file, that program
-        // gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
+        // had the number of a removed file, that program would read the wrong chunk. If no file has this number, that
+        // program gets an error. If the next number would be too high for C-Blosc2, the numbers start again at 0.
         let next = taken.last().map(|last| last + 1).filter(|&next| !chunk_file::is_too_high(next, len));
         let next = next.unwrap_or_default();
         let chunks = WrittenChunks::Sparse { directory, files: Vec::new(), taken, next, lowest: 0, of_old };
@@ -276,9 +277,9 @@ fn write_before(out: &mut (impl Write + Seek), start: u64, header: &[u8], header
 /// Renames a new chunk file whose number is too high for C-Blosc2. The new number is the lowest free number from
 /// `lowest` on. A number in `taken` is not free, and neither is the number of a recently written file. Returns the
 /// number of the file after the call. Sets `lowest` to the first number that was not tried.
-// Killed commits can have left files at all low numbers. The index does not refer to these files, so they can be
-// replaced. A recently written file stays. The lock keeps out other writers of this crate, but C-Blosc2 without locks
-// can have written the file just now, and will write its index a moment later.
+// Killed commits can have left files with all low numbers. The index does not refer to these files, so they can be
+// replaced. But a recently written file is not replaced: C-Blosc2 without locks can have written it just now, and will
+// write its index a moment later. (The lock keeps out other writers of this crate.)
 fn move_down(directory: &Path, number: u64, taken: &BTreeSet<u64>, lowest: &mut u64) -> u64 {
     let path = |number| directory.join(chunk_file::name(number));
     while *lowest < number {
@@ -316,8 +317,9 @@ fn create_file(
         if !taken.contains(next) {
             let path = directory.join(chunk_file::name(*next));
             match options.open(&path) {
-                // A killed commit can have left this file, or the file belongs to a chunk whose index entry is damaged.
-                // So only `move_down` replaces such a file.
+                // A killed commit can have left this file. But the file can also belong to a chunk whose index entry is
+                // damaged, so it stays, and the next number is tried. Only `move_down` replaces such files, because it
+                // needs a low number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 file => {
                     let file = file.map_err(Error::writing)?;

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use b2nd_frame::{
-    Array, ArrayUpdate, Check, CheckDepth, Error, ErrorKind, Filter, FindingCode, Frame, Rewrite, Severity,
-    Vlmetalayer, check,
+    Array, ArrayUpdate, Check, CheckDepth, ChunkPlace, Error, ErrorKind, Filter, FindingCode, Frame, Rewrite,
+    Severity, Vlmetalayer, check,
 };
 
 use crate::choices::Choices;
@@ -452,7 +452,7 @@ fn contents(path: &Path) -> Vec<(String, Vec<u8>)> {
     if path.is_dir() { files(path) } else { vec![(String::new(), fs::read(path).expect("a file"))] }
 }
 
-/// For each chunk, whether it is stored, and its header if it has one.
+/// For each chunk, its special value if it is not stored, and its header if it has one.
 fn chunks(path: &Path) -> Vec<String> {
     let frame = Frame::open(path).expect("a written frame");
     let entries: Vec<_> =
@@ -460,5 +460,11 @@ fn chunks(path: &Path) -> Vec<String> {
     let mut chunks = frame.chunks().expect("a written index");
     let header = |entry| chunks.header(entry).expect("a chunk that was copied");
     let headers: Vec<_> = entries.iter().map(header).collect();
-    entries.iter().zip(headers).map(|(entry, header)| format!("{} {header:?}", entry.is_stored())).collect()
+    // A chunk gets another offset or another file when it is copied.
+    let special = |place| if let ChunkPlace::Special(value) = place { Some(value) } else { None };
+    entries
+        .iter()
+        .zip(headers)
+        .map(|(entry, header)| format!("{:?} {header:?}", special(entry.place)))
+        .collect()
 }

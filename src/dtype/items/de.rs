@@ -239,8 +239,8 @@ impl<'de> Deserializer<'de> for ItemDeserializer<'_, '_, 'de> {
         let Storage::Struct(fields) = &mut self.plan.storage else {
             return self.plan.mismatch(&visitor as &dyn Expected);
         };
-        // Each of the two cases below makes its own `Values`. If they shared one, `visit_map` would take its address,
-        // and then it could not stay in registers for `visit_seq`.
+        // Each of the two cases below makes its own `Values`. If both used the same `Values`, `visit_map` would take
+        // its address, and then the `Values` could not stay in registers for `visit_seq`.
         if fields.sort_as_in_struct(names)? {
             // The fields are now in the order of the struct. So the visitor gets only the values, and no names are
             // compared for each item.

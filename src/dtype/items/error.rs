@@ -13,8 +13,8 @@ use crate::dtype::types::Field;
 
 /// The error of an item that cannot be read as a Rust type, or of a value that cannot be written as an item.
 ///
-/// The text names the number of the item (if there are several), the path of the field, the content of the field, and
-/// what was expected.
+/// The text names the number of the item (if there are several), the path of the field, the content or the dtype of the
+/// field, and what was expected.
 ///
 /// ```
 /// use b2nd_serde::Dtype;

@@ -1,6 +1,6 @@
 //! Items as serde data. An item has a fixed number of bytes; the dtype determines their meaning.
 //!
-//! A struct with the fields of the dtype reads and writes an item.
+//! To read and write items of a structured dtype, use a struct with the same fields.
 //!
 //! ```
 //! use b2nd_serde::Dtype;
@@ -40,7 +40,7 @@
 //! | `M8`, `m8` | any integer that holds the count; `NaT` is `i64::MIN` |
 //! | `f2` | `f32`, `f64` (only reading), `half::f16` |
 //! | `f4` | `f32`, `f64` (only reading) |
-//! | `f8` | `f64` |
+//! | `f8` | `f64`, `f32` (only writing) |
 //! | `c8`, `c16` | a tuple or sequence of two floats |
 //! | `S` | `&str`, `String`, `char`, the name of a unit variant; `&[u8]`, `Vec<u8>`, `[u8; N]` |
 //! | `U` | `String`, `char`, the name of a unit variant; `&str` only for writing |
@@ -52,8 +52,8 @@
 //! - **Nothing is lost silently**, except through `deserialize_any`, below. It is an error if the dtype has a field
 //!   that the Rust type lacks, or the Rust type has a field that the dtype lacks. A value that does not fit is an error
 //!   too: an `<f8` for an `f32`, an integer out of range, a text that is too long. `serde`'s `IgnoredAny` reads and
-//!   ignores any field. A field of the Rust type that is an `Option`, or has `#[serde(default)]`, can be missing in the
-//!   dtype.
+//!   ignores any field. When reading, a field of the Rust type can be missing in the dtype if it is an `Option` or has
+//!   `#[serde(default)]`.
 //! - A newtype struct, and an option with a value, are treated as their content. `None`, units, and variants with
 //!   values are errors.
 //! - The name of a field of the Rust type can be the name or the title of a field of the dtype.
@@ -62,8 +62,8 @@
 //! - Padding is written as zeros. Where fields overlap, the bytes of the field that is written last remain.
 //! - `&str` and `&[u8]` borrow from the item. A `U` cannot be read as `&str`, because it is not stored as UTF-8.
 //! - `deserialize_any`, which a `serde_json::Value` uses, reads a structured dtype as a map, and an `S` that is not
-//!   UTF-8 as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so through them an
-//!   integer can be read as a float, or an `f64` as an `f32`.
+//!   UTF-8 as bytes. `flatten`, `untagged` enums and internally tagged enums use `deserialize_any`, so with them an
+//!   integer can be read as a float, or an `f8` as an `f32`.
 //! - More than 128 levels of nesting are an error. An item of n bytes with more than 16 n + 4096 values is an error
 //!   too. Without this limit, a short item could have any number of values, in empty lists, overlapping fields or
 //!   fields without bytes.

@@ -8,8 +8,9 @@ use super::error::{ItemError, PlaceInPart};
 use crate::dtype::repr::excerpt;
 use crate::dtype::types::{ByteOrder, Dtype, Field, Kind};
 
-/// The deepest nesting of an item. Each dimension of a subarray counts as a level. A Rust type of any depth, such as a
-/// JSON value, is read by recursion, so this limit also bounds the size of the stack. `serde_json` has the same limit.
+/// The deepest nesting of an item. Each dimension of a subarray counts as a level. A Rust type that can have any depth,
+/// such as a JSON value, is read by recursion, so this limit also limits the size of the stack. `serde_json` has the
+/// same limit.
 const MAX_DEPTH: usize = 128;
 
 /// An item of n bytes can have at most 16 n + `MAX_EXCESS` values. Without a limit, a short item could have any number
@@ -37,7 +38,8 @@ pub(super) enum Storage<'d> {
     Float16,
     Float32,
     Float64,
-    /// `S`, which is bytes padded with NULs. A Rust sequence takes the bytes one by one, with the plan of one byte.
+    /// `S`, which is bytes padded with NULs. Rust sequences are read and written byte by byte, with the plan in the box
+    /// for each byte.
     Bytes(Box<Plan<'d>>),
     /// UTF-32 padded with NULs: `U`.
     Text,

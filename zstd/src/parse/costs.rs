@@ -8,7 +8,7 @@ use crate::fse::{Counts, SYMBOLS};
 use crate::huffman::count;
 use crate::sequence::{Kind, LENGTHS, LITERALS, MIN_MATCH, OFFSETS, Sequence};
 
-/// From this number of literals on, `count`, which uses several tables, is faster.
+/// From this number of literals on, `count` is faster than counting in one table, because it uses several tables.
 const MANY: usize = 2048;
 /// The costs of numbers below this limit are in a table.
 const SMALL: usize = 64;
@@ -20,7 +20,7 @@ pub(crate) struct Costs {
     literals: NumberCosts,
     offsets: NumberCosts,
     lengths: NumberCosts,
-    /// The cost of the known sequences.
+    /// The cost of the sequences from which the costs were estimated.
     pub(crate) total: u64,
 }
 

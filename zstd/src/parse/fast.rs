@@ -26,7 +26,7 @@ pub(crate) struct FastParser {
 }
 
 impl FastParser {
-    /// Forgets all positions, before an input of this length.
+    /// Forgets all positions, and prepares for an input of this length.
     pub(crate) fn start(&mut self, length: usize, max_log: u32, hashed: Hashed) {
         self.hashed = hashed;
         self.log = log_of(length).clamp(MIN_LOG, max_log);

@@ -20,7 +20,7 @@ pub(crate) struct LazyParser {
 }
 
 impl LazyParser {
-    /// Forgets all positions, before an input of this length.
+    /// Forgets all positions, and prepares for an input of this length.
     pub(crate) fn start(&mut self, length: usize, hashed: Hashed) {
         self.rows.start(length, hashed);
     }
@@ -83,7 +83,8 @@ impl LazyParser {
     }
 }
 
-/// The value of a match: four for each byte, minus the number of bits of the distance. A recent distance needs no bits.
+/// The value of a match: 32, plus four for each byte, minus the number of bits of the distance. A recent distance needs
+/// no bits.
 #[inline]
 fn value(Match { length, distance }: Match, recent: Recent) -> u32 {
     let bits = if recent.0.contains(&distance) { 0 } else { distance.max(1).ilog2() };

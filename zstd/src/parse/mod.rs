@@ -41,7 +41,7 @@ pub(crate) struct Parsers {
 }
 
 impl Parsers {
-    /// Forgets all earlier bytes, before an input of this length.
+    /// Forgets all earlier bytes, and prepares for an input of this length.
     pub(crate) fn start(&mut self, strategy: Strategy, length: usize) {
         match strategy {
             Strategy::Fast { max_log, hashed } => self.fast.start(length, max_log, hashed),

@@ -22,8 +22,8 @@ pub(crate) struct Effort {
     /// A match of at least this length is taken without a comparison with other matches.
     pub(crate) enough: u32,
     /// Whether both estimates of the costs for the first block are refined. To refine an estimate, the parser parses
-    /// the block with these costs, and computes new costs from the result. Each later block uses the costs of the block
-    /// before it.
+    /// the block with the estimated costs, and computes new costs from the result. Each later block uses the costs of
+    /// the block before it.
     pub(crate) is_thorough: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct OptimalParser {
 }
 
 impl OptimalParser {
-    /// Forgets all positions and costs, before an input of this length.
+    /// Forgets all positions and costs, and prepares for an input of this length.
     pub(crate) fn start(&mut self, length: usize) {
         self.trees.start(length);
         self.costs = None;
@@ -82,13 +82,14 @@ impl OptimalParser {
         if with.total < without.total { with } else { without }
     }
 
-    /// Collects the matches at each position, but not within a match that is long enough. If there are very many
-    /// matches, only the longest match at each further position is collected.
+    /// Collects the matches at each position, except at positions inside a match of at least `effort.enough` bytes. If
+    /// there are very many matches, only the longest match at each further position is collected.
     fn collect(&mut self, source: &Source<'_>, effort: Effort) {
         let Self { trees, matches, .. } = self;
         let Source { input, ref block, .. } = *source;
-        // A search finds at most `depth` + 1 matches. The last search that keeps all its matches exceeds this limit by
-        // at most `depth` + 1. A later search adds up to `depth` + 1 more, before all but one of them are dropped.
+        // A search finds at most `depth` + 1 matches. They are all kept only if the limit still has room for one match
+        // at each position that is left. So the matches that are kept exceed the limit by at most `depth` + 1. A search
+        // adds up to `depth` + 1 more, before all but one of them are dropped.
         let limit = MAX_MATCHES - 2 * (effort.depth as usize + 1);
         matches.clear();
         let mut at = block.start.max(1);
@@ -190,9 +191,9 @@ impl Steps {
         self.0.push(Step { cost: costs.literals(literals), literals, recent, ..Step::default() });
     }
 
-    /// Finds the cheapest paths of a stage. The stage ends where all paths meet, or at a match that is long enough.
-    /// Returns the index of the end, and the match if the stage ends at one. Removes the matches in the stage from
-    /// `matches`.
+    /// Finds the cheapest paths of a stage. The stage ends where all paths meet, or at a match of at least `enough`
+    /// bytes. A long stage ends at its next match of any length. Returns the index of the end, and the match if the
+    /// stage ends at one. Removes the matches in the stage from `matches`.
     fn walk(
         &mut self,
         source: &Source<'_>,

@@ -19,8 +19,8 @@ const MAX_ROWS: usize = 1 << 16;
 const LOW_BITS: u128 = u128::from_le_bytes([0x01; ROW]);
 const HIGH_BITS: u128 = u128::from_le_bytes([0x80; ROW]);
 
-/// If a long match leaves a gap of more than `LONG_GAP` positions, only the positions at the start and at the end of
-/// the gap are added.
+/// After a long match, its positions are not in the rows yet. If this gap has more than `LONG_GAP` positions, only the
+/// positions at the start and at the end of the gap are added.
 const LONG_GAP: usize = 384;
 const GAP_START: usize = 96;
 const GAP_END: usize = 32;
@@ -47,7 +47,7 @@ struct Row {
 }
 
 impl Rows {
-    /// Forgets all positions, before an input of this length.
+    /// Forgets all positions, and prepares for an input of this length.
     pub(crate) fn start(&mut self, length: usize, hashed: Hashed) {
         self.log = log_of((length / (2 * ROW)).clamp(ROW, MAX_ROWS));
         self.hashed = hashed;

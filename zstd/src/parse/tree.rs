@@ -34,7 +34,7 @@ pub(crate) struct Trees {
 }
 
 impl Trees {
-    /// Forgets all positions, before an input of this length.
+    /// Forgets all positions, and prepares for an input of this length.
     pub(crate) fn start(&mut self, length: usize) {
         self.log = log_of(length).clamp(MIN_LOG, MAX_LOG);
         for (length, table) in [(1 << self.log, &mut self.roots), (1 << SHORT_LOG, &mut self.short)] {
@@ -74,8 +74,8 @@ impl Trees {
         let mask = self.children.len() - 1;
         let lowest = at.saturating_sub(mask).max(1);
         // The slots in `children` where the next position with smaller bytes and the next position with larger bytes
-        // will be placed. The two numbers below count the bytes that the last position found on each side has in common
-        // with `at`.
+        // will be placed. `common_with_smaller` and `common_with_larger` count the bytes that the last position found
+        // on each side has in common with `at`.
         let (mut smaller, mut larger) = ((at & mask, SMALLER), (at & mask, LARGER));
         let (mut common_with_smaller, mut common_with_larger) = (0, 0);
         for _ in 0..depth {

@@ -50,7 +50,7 @@ pub(super) fn scalar(float: f64) -> String {
     if float.is_nan() { "nan".into() } else { with_sign(format!("{float:?}"), 2) }
 }
 
-/// Gives the exponent in the text of a number a sign and at least `least` digits. A text without an exponent is
+/// Writes the exponent in the text of a number with a sign and at least `least` digits. A text without an exponent is
 /// returned unchanged.
 fn with_sign(text: String, least: usize) -> String {
     let Some((mantissa, exponent)) = text.split_once('e') else { return text };
@@ -72,7 +72,8 @@ pub(super) struct FloatFormat {
 }
 
 impl FloatFormat {
-    /// The format of some floats. The iterator is cloned and read several times, so that nothing is collected.
+    /// The format of some floats. The iterator is cloned and read several times, so that no list of the floats is
+    /// needed.
     pub(super) fn new(floats: impl Iterator<Item = f64> + Clone, has_plus: bool) -> Self {
         let sizes = floats.clone().filter(|float| float.is_finite() && *float != 0.0).map(f64::abs);
         let (least, most) = (sizes.clone().fold(f64::INFINITY, f64::min), sizes.clone().fold(0.0, f64::max));

@@ -120,8 +120,9 @@ impl LevelRange {
         self.ends.as_ref().map(|ends| ends.each_ref().map(text))
     }
 
-    /// The place of each item in the range, as one of 256 equal parts. Infinite numbers are in the first or last part.
-    /// If all numbers are equal, they are in the first part. `None` for NaN and `NaT`.
+    /// For each item, the part of the range that contains it. The range is divided into 256 equal parts. Infinite
+    /// numbers are in the first or last part. If all numbers are equal, they are in the first part. `None` for NaN and
+    /// `NaT`.
     pub(crate) fn parts<'i>(&'i self, items: &'i [u8]) -> impl Iterator<Item = Option<u8>> + 'i {
         let [min, max] = match &self.ends {
             Some(ends) => ends.each_ref().map(|(level, _)| *level),
@@ -137,7 +138,7 @@ impl LevelRange {
     }
 }
 
-/// The place of a number between `min` and `max`, from 0 to 1.
+/// The position of a number in a range: 0 for `min`, 1 for `max`.
 #[expect(clippy::cast_precision_loss, reason = "only the differences are rounded")]
 fn fraction(level: Level, min: Level, max: Level) -> f64 {
     match (level, min, max) {

@@ -19,8 +19,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// The dtype is the dtype of the array if the size of its items is equal to the typesize of the frame. Otherwise,
-    /// the dtype is raw bytes.
+    /// Uses the dtype of the array if its item size is equal to the typesize of the frame. Otherwise, uses raw bytes.
     pub(crate) fn from_items(items: &Items) -> Self {
         let dtype = items.dtype().map_err(|error| error.to_string());
         Self::new(dtype.transpose(), items.typesize)
@@ -96,8 +95,8 @@ pub(crate) fn npy_header(dtype: &Dtype, shape: &[usize]) -> Vec<u8> {
     let shape = shape.join(", ");
     let text = format!("{{'descr': {descr}, 'fortran_order': False, 'shape': ({shape}{comma}), }}");
     // In format 1.0, the length of the text is stored in 2 bytes. In the formats 2.0 and 3.0, the length is stored in 4
-    // bytes. In format 3.0, the text is UTF-8. The 128 bytes are room for the bytes before the text and for the
-    // padding.
+    // bytes. In format 3.0, the text is UTF-8. The number 128 is an upper limit for the bytes before the text and the
+    // padding together.
     let is_long = text.len() + 128 > usize::from(u16::MAX);
     let version = if !text.is_ascii() {
         3

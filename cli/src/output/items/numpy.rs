@@ -80,7 +80,7 @@ pub(crate) fn write_array(
         );
     }
     if edges.shape.contains(&0) {
-        // NumPy prints the same for every shape with a 0.
+        // NumPy prints `[]` for every shape with a 0.
         return writeln!(out, "[]");
     }
     let format = Format::new(dtype, items);

@@ -31,7 +31,7 @@ pub(crate) struct Stats {
     pub(crate) max: Option<Number>,
     /// The mean of the finite items. `None` if no item is finite, or if the items are dates or texts.
     pub(crate) mean: Option<Number>,
-    /// The standard deviation of the finite items: of the whole population, as NumPy computes it by default.
+    /// The population standard deviation of the finite items, as NumPy computes it by default.
     pub(crate) std: Option<Number>,
     pub(crate) nan: u64,
     pub(crate) infinite: u64,
@@ -45,7 +45,8 @@ pub(crate) struct Stats {
     pub(crate) values: Option<ValueCounts>,
 }
 
-/// Each value with its count. `None` if there are more values than requested, or the items are floats.
+/// Each value with its count. `None` if the items are floats, if there are more values than requested, or if the values
+/// are too long (`MAX_VALUES_LEN`).
 #[derive(Serialize)]
 pub(crate) struct ValueCounts(pub(crate) Option<Vec<ValueCount>>);
 
@@ -361,8 +362,8 @@ impl Moments {
         self.squares += other.squares;
         for (mean, other_mean) in self.mean.iter_mut().zip(other.mean) {
             let distance = other_mean - *mean;
-            // The distance of two finite numbers can be infinite. Their mean is always finite, and is then computed in
-            // another way.
+            // The distance of two finite numbers can be infinite. Then their mean, which is always finite, is computed
+            // in another way.
             *mean = if distance.is_finite() {
                 *mean + distance * share
             } else {
@@ -404,7 +405,8 @@ impl Batch {
         let mean = [0, 1].map(|part: usize| {
             let distances: f64 = self.parts.iter().map(|parts| parts[part] - first[part]).sum();
             let mean = first[part] + distances / length;
-            // The sum of the distances can be infinite. The mean is always finite, and is then computed in another way.
+            // The sum of the distances can be infinite. Then the mean, which is always finite, is computed in another
+            // way.
             let sum_of_parts = || self.parts.iter().map(|parts| parts[part] / length).sum();
             if mean.is_finite() { mean } else { sum_of_parts() }
         });
@@ -460,13 +462,15 @@ fn items_of<'b>(dtype: &Dtype, bytes: &'b [u8]) -> impl Iterator<Item = &'b [u8]
     bytes.chunks_exact(dtype.item_size().max(1))
 }
 
-/// Counts how often each value occurs, unless there are more than `most` different values, or they are too long.
+/// Counts how often each value occurs, unless there are more than `most` different values, or their total length
+/// exceeds `MAX_VALUES_LEN`.
 struct Values<'d> {
     dtype: &'d Dtype,
     most: usize,
     /// The total length of the different values.
     nbytes: usize,
-    /// The bytes of each value, and its count. `None` if there are too many values, or if the items are floats.
+    /// The bytes of each value, and its count. `None` if the items are floats, or if the values are too many or too
+    /// long.
     counts: Option<HashMap<Box<[u8]>, u64>>,
 }
 
@@ -494,7 +498,7 @@ impl<'d> Values<'d> {
     }
 
     fn add(&mut self, (item, count): (&[u8], u64)) {
-        // A bool is True if its byte is not 0, so all these bytes are counted as 1.
+        // A bool is True if its byte is not 0, so every byte except 0 is counted as 1.
         let item = if *self.dtype.kind() == Kind::Bool && item != [0] { &[1] } else { item };
         let Some(counts) = self.counts.as_mut().filter(|_| count > 0) else { return };
         if let Some(sum) = counts.get_mut(item) {
