@@ -82,8 +82,8 @@ pub enum ErrorKind {
     /// A [`Salvage`](crate::Salvage) cannot restore the array's metalayer on its own. Give the salvage the missing
     /// entries, such as the [shape](crate::Salvage::shape).
     ArrayUnknown,
-    /// A [`Salvage`](crate::Salvage) does not know the positions of the chunks. You can allow the salvage to [assume
-    /// their order](crate::Salvage::assume_order).
+    /// A [`Salvage`](crate::Salvage) found chunks but no usable chunk index, so it does not know their numbers in the
+    /// array. You can allow the salvage to [assume their order](crate::Salvage::assume_order).
     OrderUnknown,
     /// The path of the new file already exists.
     Exists,

@@ -68,8 +68,9 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Changing`](crate::ErrorKind::Changing) if the header is not stable after `patience`: another process is still
-    /// writing the frame, or was interrupted while it wrote. [`check`](crate::check()) distinguishes the two cases.
+    /// [`Changing`](crate::ErrorKind::Changing) if, after `patience`, two successive reads still differ, or the header
+    /// or the metalayer still has an error: another process is still writing the frame, or was interrupted while it
+    /// wrote, or the file is damaged. [`check`](crate::check()) distinguishes damage from a change.
     /// [`Locked`](crate::ErrorKind::Locked) if another process holds the lock for longer than `patience`. Also the
     /// errors of [`open`](Self::open).
     ///

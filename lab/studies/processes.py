@@ -83,7 +83,8 @@ class Case:
     def __init__(self, folder, is_sparse, has_lock, kind):
         self.path = Path(folder, "array.b2nd")
         self.is_sparse, self.has_lock, self.kind = is_sparse, has_lock, kind
-        # The number in each row, and the vlmetalayers.
+        # What the file must have after the last round: for each row, the number that all its items have, and the
+        # vlmetalayers by name.
         self.rows, self.values = [FIRST], {}
         self.faults, self.seen = [], collections.Counter()
         data = np.full((1, WIDTH), FIRST, "<i8")

@@ -15,7 +15,7 @@ use super::types::{
     ByteOrder, Dtype, Field, Kind, MAX_ITEM_SIZE, MAX_SUBARRAY_NDIM, Spelling, Struct, Subarray,
 };
 
-/// The rule for the offsets of the fields of a list.
+/// How a field gets its offset if the dtype does not state one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spacing {
     Packed,

@@ -129,7 +129,7 @@ export async function readCells(array: B2ndArray, mapping: Mapping, part: Part, 
         return (items as Record<string, unknown>[]).map((item) => fields.map((field) => text(field.layout, item[field.name])));
     }
     const cell = cellsOf(layout, items);
-    // One dimension goes down the page.
+    // If the part has only one dimension, each item gets its own row.
     if (!mapping.includes("y")) return Array.from({ length: x }, (_, row) => [cell(row)]);
     const isTransposed = isXFirst(mapping);
     const at = (row: number, column: number) => (isTransposed ? column * y + row : row * x + column);

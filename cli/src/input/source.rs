@@ -236,8 +236,8 @@ fn inflated(zip: &Reader, member: &ZipMember) -> Result<Place, Problem> {
     let damaged =
         |why: &str| Problem::new(FindingCode::ZipChecksum.name(), format!("the compressed member {why}"));
     let bytes = Positioned::new(zip, member.offset()).take(member.len());
-    // The directory of the zip file states the length of the member. At most one byte more is decompressed: enough to
-    // detect a longer member, but such a member cannot fill the disk.
+    // The central directory of the zip file states the decompressed length of the member. At most one byte more is
+    // decompressed: enough to detect a longer member, but such a member cannot fill the disk.
     let mut content = CrcReader::new(DeflateDecoder::new(bytes).take(member.content_len().saturating_add(1)));
     let mut file = tempfile::tempfile()?;
     let written = io::copy(&mut content, &mut file).map_err(|error| match error.kind() {

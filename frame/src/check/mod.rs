@@ -46,8 +46,8 @@ mod vlmeta_values;
 /// While a writer of this crate has the frame open (`ArrayUpdate`), a check reports neither bytes after the frame nor
 /// chunk files without an entry in the index: they may belong to a commit that is not finished.
 ///
-/// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks are not checked,
-/// because only the index records where they are.
+/// At most 20 findings about chunks are reported per code. If the chunk index is damaged, the chunks after the damage
+/// are not checked, because only the index records where they are.
 ///
 /// # Damage that a check cannot find
 ///

@@ -35,7 +35,7 @@ impl WriterLock {
     /// Where the system or the file system has no locks, the result is a `WriterLock` that excludes nobody.
     pub(crate) fn take(path: &Path, is_sparse: bool, patience: Duration) -> Result<Self, Error> {
         // Another program can hold the lock for a moment, only to test whether the file can be locked (`has_locks`). So
-        // there is always a second attempt. If the clock cannot represent the deadline, there is none.
+        // there is always a second attempt. If the clock cannot represent the deadline, the wait has no limit.
         let deadline = Instant::now().checked_add(patience.max(PAUSE));
         let unwritable = |error| Error::io("write", path, error);
         let header = retry(deadline, || {

@@ -15,7 +15,7 @@ use crate::read::open::{file_with_header, open_frame};
 /// Reads the header of a frame that another process may be writing. Returns a header if two reads in a row give the
 /// same bytes and the header agrees with the array; until then, reads again for at most `patience`.
 pub(crate) fn open_stable(path: &Path, patience: Duration) -> Result<Frame, Error> {
-    // If the clock cannot represent the deadline, there is none.
+    // If the clock cannot represent the deadline, the reads have no limit.
     let deadline = Instant::now().checked_add(patience);
     // The name of the lock file depends on the frame type, which no writer changes. If the header cannot be read yet,
     // the path decides: a directory is a sparse frame, and a file is a contiguous frame.

@@ -196,8 +196,8 @@ impl fmt::Display for ArrayEntries {
 /// The metalayer of an array, and its bytes.
 type ArrayMetalayer = (Meta, Vec<u8>);
 
-/// Reads the metalayer of an array. Returns `None` if the geometry of the array is not valid, or if the dtype format is
-/// not 0. Drops stale bytes that follow the entries.
+/// Reads the metalayer of an array. Returns `None` if it cannot be read, if the geometry of the array is not valid, or
+/// if the dtype format is not 0. Drops stale bytes that follow the entries.
 fn read_array(content: &[u8]) -> Option<ArrayMetalayer> {
     let is_valid =
         |meta: &Meta| meta.geometry().is_ok() && meta.dtype_format().is_none_or(|format| format == 0);

@@ -72,7 +72,7 @@ impl<T: AsRef<[SliceInfoElem]>, In: Dimension, Out: Dimension> Subscripts for Sl
     }
 }
 
-/// How a dimension of the array appears in the result.
+/// What a dimension of the array becomes in the result, or a new axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AxisForm {
     Kept,

@@ -58,7 +58,8 @@ impl WaveLimits {
     pub(super) const FILE: Self = Self { wave: 1 << 20, gap: 1 << 14, spare: 0 };
 
     /// The limits for a source that could transfer `spare` bytes during a round trip. The requests of a wave run in
-    /// parallel, so one request costs less than a wave, and `gap` is smaller than `spare`.
+    /// parallel, so one more request in a wave takes less time than one more wave. That is why `gap` is smaller than
+    /// `spare`.
     pub(super) const fn remote(spare: u64) -> Self {
         let wave = 1 << 26;
         let spare = if spare < wave { spare } else { wave };

@@ -164,7 +164,8 @@ fn rewrite(choices: &mut Choices<'_>, frame: &Frame<fs::File>, path: &Path, fold
             assert_eq!(preview.header_bytes(), made.header_bytes(), "the preview is another header");
             made
         }
-        // A rewrite reads the chunks, but a preview does not. So a rewrite can fail although its preview succeeded.
+        // A preview reads only the headers of the chunks, but a rewrite also reads their data. So a rewrite can fail
+        // although its preview succeeded.
         (_, Err(error)) => {
             assert_ne!(error.kind(), ErrorKind::Changing, "{error}");
             assert_eq!(files(folder), before, "{error}");

@@ -10,7 +10,7 @@ use crate::seeds;
 /// The number of bytes for choices: a start, a stop and a step for each of eight dimensions, and the number of threads.
 pub(super) const COUNT: usize = 25;
 
-/// The maximum size, in bytes, of a slice or of a chunk that this target reads.
+/// The maximum size, in bytes, of a slice that this target reads, and of a chunk with which it compares the slice.
 pub(super) const MOST: u64 = 1 << 20;
 
 pub fn seeds() -> Vec<Vec<u8>> {

@@ -107,7 +107,7 @@ impl ItemError {
         self
     }
 
-    /// The number of the item, counted from 0; `None` if only one item was read or written.
+    /// The number of the item, counted from 0, if the error is about one item of several; otherwise `None`.
     #[must_use]
     pub fn item(&self) -> Option<usize> {
         self.0.item
