@@ -690,6 +690,45 @@ fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
     }
 }
 
+#[cfg(feature = "decompress")]
+#[test]
+fn a_later_slice_takes_no_new_memory_for_decompressing() {
+    const BLOCK: usize = 1 << 20;
+    // A chunk of one block, in which each byte is 7.
+    let mut chunk = chunk_with_a_table(1);
+    chunk.truncate(36);
+    chunk.extend([0xf9, 0xff, 0xff, 0xff, 1]);
+    // Offsets in the header of a chunk: 4 nbytes, 8 blocksize, 12 cbytes.
+    for (at, size) in [(4, BLOCK), (8, BLOCK), (12, chunk.len())] {
+        chunk[at..at + 4].copy_from_slice(&u32::try_from(size).unwrap().to_le_bytes());
+    }
+    let file = frame_of_chunks(&chunk, &[0], BLOCK);
+    let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+    let first_item = std::slice::from_ref(&(0..1));
+    let taken = || measure(|| assert_eq!(array.slice(first_item).read().unwrap(), [7; 4])).bytes_total;
+    let (first, second) = (taken(), taken());
+    assert!(first >= BLOCK as u64 && second < ALWAYS, "{first} and {second} bytes");
+}
+
+/// The chunk is not compressed, so each of its blocks can be read alone.
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_chunk_file_takes_memory_only_for_the_start_of_the_chunk_and_its_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse.b2nd");
+    let shapes = Shapes { shape: &[1 << 20], chunkshape: &[1 << 20], blockshape: &[1 << 12] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.create_sparse(&path).unwrap();
+    writer.write_uncompressed(0, &vec![7; 1 << 20]).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let array = Array::open(&path).unwrap();
+    let middle = std::slice::from_ref(&(1 << 19..(1 << 19) + 1));
+    // The first read has the first 16 KiB of the chunk, and the second one a block.
+    bounded("an item", (1 << 14) + (1 << 12), 1, || {
+        assert_eq!(array.slice(middle).read().unwrap(), [7]);
+    });
+}
+
 #[test]
 fn vlmetalayers_that_share_their_bytes_are_refused_and_lost() {
     const COUNT: usize = 8192;

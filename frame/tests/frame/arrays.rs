@@ -10,6 +10,7 @@ use b2nd_frame::{
     Array, ArrayWriter, Check, CheckDepth, ChunkPlace, Codec, Error, ErrorKind, Frame, FrameBuilder,
     Severity, SpecialValue,
 };
+use b2nd_lab::data;
 use b2nd_serde::{Dtype, Meta, Shapes};
 
 use crate::{opened, opened_array};
@@ -546,6 +547,13 @@ mod from_ndarray {
         ] {
             assert_eq!(says(error.unwrap_err()), (ErrorKind::InvalidInput, why.into()));
         }
+        // A `SliceInfo` can have a step of 0.
+        let all = SliceInfoElem::Slice { start: 0, end: None, step: 1 };
+        let elements = vec![all, SliceInfoElem::Slice { start: 0, end: None, step: 0 }, all];
+        let info = SliceInfo::<_, IxDyn, IxDyn>::try_from(elements).unwrap();
+        let why = "the step of slice[1] is 0, but must be at least 1";
+        let error = array.slice(info).read_array::<i32>().unwrap_err();
+        assert_eq!(says(error), (ErrorKind::InvalidInput, why.into()));
         let error = array.slice(s![.., NewAxis, ..;-1, ..]).read().unwrap_err();
         let why = "the step of slice[1] is negative: only `read_array` and `read_as` can reverse a dimension";
         assert_eq!(says(error), (ErrorKind::InvalidInput, why.into()));
@@ -699,16 +707,13 @@ fn read_into_takes_bytes_and_items_in_either_byte_order() {
         assert_eq!(found, numbers, "{dtype}");
         array.whole().threads(2).read_into(&mut stored).unwrap();
         assert_eq!(stored.as_slice(), bytes, "{dtype}");
-        for error in [
-            array.whole().read_into(&mut [0_u16; 3]).unwrap_err(),
-            array.whole().read_into(&mut [0_i32; 3]).unwrap_err(),
-            array.whole().read_into(&mut [[0; 2]; 3]).unwrap_err(),
+        for (error, buffer) in [
+            (array.whole().read_into(&mut [0_u16; 3]).unwrap_err(), "u16"),
+            (array.whole().read_into(&mut [0_i32; 3]).unwrap_err(), "i32"),
+            (array.whole().read_into(&mut [[0; 2]; 3]).unwrap_err(), "[u8; 2]"),
         ] {
-            let says = format!("items of dtype {dtype} cannot be read into a buffer of ");
-            assert!(
-                error.to_string().starts_with(&says) && error.to_string().ends_with("; use i16"),
-                "{error}"
-            );
+            let says = format!("items of dtype {dtype} cannot be read into a buffer of {buffer}; use i16");
+            assert_eq!(error.to_string(), says);
         }
         let error = array.whole().read_into(&mut [0_i16; 4]).unwrap_err();
         assert_eq!(error.to_string(), "the slice has 3 items, but the buffer 4");
@@ -720,8 +725,27 @@ fn read_into_takes_bytes_and_items_in_either_byte_order() {
     assert_eq!(found, [true, false, true]);
     let error = array_of("|b1", &[1, 2]).whole().read_into(&mut [false; 2]).unwrap_err();
     assert_eq!(error.to_string(), "item 1 of the slice is not a valid bool: its byte must be 0 or 1");
+    let error = array_of("|u1", &[1, 0]).whole().read_into(&mut [false; 2]).unwrap_err();
+    assert_eq!(error.to_string(), "items of dtype |u1 cannot be read into a buffer of bool; use u8");
 
     let mut found = [[0; 3]; 2];
     array_of("|S3", b"abcde\0").whole().read_into(&mut found).unwrap();
     assert_eq!(found, [*b"abc", *b"de\0"]);
+}
+
+#[test]
+fn read_into_takes_items_without_a_dtype_only_as_raw_bytes_of_their_size() {
+    let array = Array::open(data().join("uint16_6x8.caterva")).unwrap();
+    assert_eq!(array.dtype(), None);
+    let mut found = [[0; 2]; 48];
+    array.whole().read_into(&mut found).unwrap();
+    assert!(found.iter().zip(0..).all(|(item, number)| *item == [number, 0]), "{found:?}");
+    for (error, buffer) in [
+        (array.whole().read_into(&mut [0_u16; 48]).unwrap_err(), "u16"),
+        (array.whole().read_into(&mut [[0; 4]; 24]).unwrap_err(), "[u8; 4]"),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let says = format!("items without a dtype are read into a buffer of [u8; 2], not {buffer}");
+        assert_eq!(error.to_string(), says);
+    }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use b2nd_chunk::internals::stored_header;
 use b2nd_frame::{Array, Check, CheckDepth, ErrorKind, Finding, FindingCode, Frame};
-use b2nd_lab::{data, frame_of, stored_chunk, with_chunks};
+use b2nd_lab::{data, frame_of, frame_of_chunks, stored_chunk, with_chunks};
 use serde::Deserialize;
 
-use crate::{Recording, opened};
+use crate::{Recording, index_start, opened, opened_array};
 
 #[derive(Deserialize)]
 struct Expected {
@@ -70,6 +71,46 @@ fn slice_reads_only_the_chunks_that_it_needs() {
     assert_eq!(items, [255, 0, 255, 0]);
     let read: usize = file.lengths().iter().sum();
     assert!(read < 8 * CHUNK, "{read}");
+}
+
+/// The chunks have more bytes than a plan reads needlessly to save a wave. So each chunk is read whole only because the
+/// slice needs all of it.
+#[test]
+fn plan_reads_chunks_that_the_slice_needs_whole_in_one_wave() {
+    const CHUNK: usize = 1 << 20;
+    let chunk = stored_chunk(&vec![7; CHUNK]);
+    let file = frame_of_chunks(&chunk.repeat(2), &[0, chunk.len()], CHUNK);
+    let array = opened_array(&file);
+    let mut plan = array.whole().plan().unwrap();
+    let mut waves = Vec::new();
+    while !plan.ranges().is_empty() {
+        let wave: Vec<_> = plan
+            .ranges()
+            .iter()
+            .map(|range| [range.start, range.end].map(|byte| usize::try_from(byte).unwrap()))
+            .collect();
+        plan.take(wave.iter().map(|&[start, end]| &file[start..end])).unwrap();
+        waves.push(wave);
+    }
+    // The first wave is the chunk index.
+    let index = index_start(&file);
+    assert_eq!(waves[1..], [[[index - 2 * chunk.len(), index]]]);
+    assert!(plan.finish().unwrap() == vec![7; 2 * CHUNK]);
+}
+
+/// The items are bytes, but the chunk repeats a value of three bytes.
+#[test]
+fn slice_can_begin_and_end_within_the_value_of_a_constant_chunk() {
+    let header = stored_header(true, 3, 9, 9, 3).unwrap();
+    let chunk = [&header[..], b"abc"].concat();
+    let array = opened_array(frame_of_chunks(&chunk, &[0], 9));
+    assert_eq!((array.shape(), array.item_size()), (&[9][..], 1));
+    for start in 0..9 {
+        for end in start + 1..10 {
+            let range = start as u64..end as u64;
+            assert_eq!(array.slice(&[range]).read().unwrap(), b"abcabcabc"[start..end], "{start}..{end}");
+        }
+    }
 }
 
 #[test]

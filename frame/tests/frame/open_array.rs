@@ -56,6 +56,14 @@ fn array_is_shared_by_threads_if_its_source_is() {
     is_shared(&opened_array(fs::read(data().join("int32_3x5.b2nd")).unwrap()));
 }
 
+#[test]
+fn array_is_printed_for_debugging_with_its_path_shape_and_dtype() {
+    let array = Array::open(data().join("int32_3x5.b2nd")).unwrap();
+    let path = array.frame().path();
+    let expected = format!("Array {{ path: {path:?}, shape: [3, 5], dtype: Some(\"<i4\"), .. }}");
+    assert_eq!(format!("{array:?}"), expected);
+}
+
 /// Copies an array of the test data, a file or a folder.
 fn copied(name: &str, folder: &Path) -> PathBuf {
     let (from, path) = (data().join(name), folder.join("a.b2nd"));
@@ -105,6 +113,23 @@ fn slice_of_an_array_with_another_header_is_changing_whatever_the_time_of_the_la
     OpenOptions::new().write(true).open(&path).unwrap().set_modified(time).unwrap();
     refused(ErrorKind::Changing, array.slice(&[0..1, 0..1]).read());
     assert_eq!(array.refresh().unwrap().expect("another array").dtype(), Some("<u4"));
+}
+
+/// Only the trailer of a super-chunk with vlmetalayers can describe the array. The first file has an array metalayer,
+/// and the second one has no vlmetalayers.
+#[test]
+fn open_does_not_read_a_trailer_that_cannot_describe_the_array() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["vlmetalayers.b2nd", "linear/bytes.b2frame"] {
+        let path = copied(name, folder.path());
+        let expected = Array::open(&path).unwrap().whole().read().unwrap();
+        let start = Frame::open(&path).unwrap().trailer().unwrap().offset();
+        let mut file = fs::read(&path).unwrap();
+        file[usize::try_from(start).unwrap()..].fill(0xff);
+        fs::write(&path, file).unwrap();
+        Frame::open(&path).unwrap().trailer().unwrap_err();
+        assert_eq!(Array::open(&path).unwrap().whole().read().unwrap(), expected, "{name}");
+    }
 }
 
 /// The file is a cache of python-blosc2, into which all items were fetched.

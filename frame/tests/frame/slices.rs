@@ -12,7 +12,7 @@ use std::slice;
 use b2nd_frame::{
     Array, Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, ReadAt, SlicePlan, SpecialValue,
 };
-use b2nd_lab::data;
+use b2nd_lab::{chunk_with_a_table, data, frame_of_chunks};
 use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -213,6 +213,78 @@ fn blocks_that_begin_together_are_refused() {
     let error = array.slice(slice::from_ref(&(0..300))).read().unwrap_err();
     let says = "byte 146 of the frame: chunk 0 cannot be decompressed: two blocks begin at byte 312 of it";
     assert_eq!(error.to_string(), says);
+}
+
+/// An array of items of 4 bytes, in a single chunk. The chunk claims one block of `nbytes` bytes, compressed with LZ4.
+/// `stored` are the stored bytes of this block.
+fn of_one_block(nbytes: usize, stored: &[u8]) -> Array<Vec<u8>> {
+    let mut chunk = chunk_with_a_table(1);
+    chunk.truncate(36);
+    chunk.extend(stored);
+    // Offsets in the header of a chunk: 4 nbytes, 8 blocksize, 12 cbytes.
+    for (at, size) in [(4, nbytes), (8, nbytes), (12, chunk.len())] {
+        chunk[at..at + 4].copy_from_slice(&u32::try_from(size).unwrap().to_le_bytes());
+    }
+    opened_array(frame_of_chunks(&chunk, &[0], nbytes))
+}
+
+#[test]
+fn read_decompresses_a_block_beyond_the_expansion_limit_only_for_a_slice_as_long() {
+    const NBYTES: usize = (1 << 26) + 4;
+    let first = slice::from_ref(&(0..1));
+    // A block of zeros is stored as the length 0. Nothing is decompressed, so there is no limit.
+    assert_eq!(of_one_block(NBYTES, &[0; 4]).slice(first).read().unwrap(), [0; 4]);
+    // The block has a stream of one byte, which is not valid.
+    let array = of_one_block(NBYTES, &[1, 0, 0, 0, 7]);
+    assert_eq!(
+        refused(ErrorKind::TooLarge, array.slice(first).read()),
+        "chunk 0 claims 67108868 bytes of data in 5 stored bytes, but at most 67108864 are decompressed"
+    );
+    refused(ErrorKind::Malformed, array.whole().read());
+}
+
+#[test]
+fn read_refuses_a_damaged_block_that_looks_like_a_block_of_zeros() {
+    assert_eq!(of_one_block(8, &[0; 4]).whole().read().unwrap(), [0; 8]);
+    // The first block has as many bytes as a block of zeros, but not all of them are zero. The second block has only
+    // zeros, but ends within the length of its stream.
+    for stored in [&[1, 0, 0, 0][..], &[0; 3]] {
+        refused(ErrorKind::Malformed, of_one_block(8, stored).whole().read());
+    }
+}
+
+#[test]
+fn take_names_a_chunk_file_that_is_missing_or_ends_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    let shapes = Shapes { shape: &[1 << 16], chunkshape: &[1 << 16], blockshape: &[1 << 12] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.create_sparse(&path).unwrap();
+    writer.write_uncompressed(0, &vec![7; 1 << 16]).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let bytes = |plan: &SlicePlan| {
+        let name = plan.chunk_file(0).unwrap_or_else(|| "chunks.b2frame".into());
+        let [start, end] =
+            [plan.ranges()[0].start, plan.ranges()[0].end].map(|byte| usize::try_from(byte).unwrap());
+        fs::read(path.join(name)).unwrap()[start..end].to_vec()
+    };
+    // The first wave is the chunk index, the second one the start of the chunk, and the third one its last block. This
+    // block begins at byte 32 + 15 * 4096.
+    for (waves, start, message) in [
+        (1, 0, "chunk 0 should be in 00000000.chunk, which is missing"),
+        (2, 61_472, "chunk 0, in 00000000.chunk, has 65568 bytes, but only 61472 can be read"),
+    ] {
+        let array = Array::open(&path).unwrap();
+        let mut plan = array.slice(slice::from_ref(&(65_535..65_536))).plan().unwrap();
+        for _ in 0..waves {
+            let wave = bytes(&plan);
+            plan.take([wave]).unwrap();
+        }
+        assert_eq!((plan.ranges().len(), plan.ranges()[0].start), (1, start));
+        let error = plan.take([Vec::<u8>::new()]).unwrap_err();
+        assert_eq!((error.kind(), error.finding().unwrap().message()), (ErrorKind::Malformed, message));
+        assert!(plan.ranges().is_empty());
+    }
 }
 
 #[test]
