@@ -87,6 +87,20 @@ fn an_update_takes_at_most_200_bytes_for_each_chunk_of_the_array() {
 }
 
 #[test]
+fn open_of_an_update_does_not_read_the_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.b2nd");
+    let shapes = Shapes { shape: &[4 << 20], chunkshape: &[1 << 20], blockshape: &[1 << 20] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    for number in 0..4 {
+        writer.write_uncompressed(number, &vec![1; 1 << 20]).unwrap();
+    }
+    writer.finish().unwrap().persist().unwrap();
+    let taken = measure(|| drop(ArrayUpdate::open(&path).unwrap()));
+    assert!(taken.bytes_total < CHUNK, "{} bytes", taken.bytes_total);
+}
+
+#[test]
 fn append_of_a_row_does_not_look_at_all_chunks_of_the_array() {
     const COUNT: i64 = 1 << 16;
     let folder = tempfile::tempdir().unwrap();

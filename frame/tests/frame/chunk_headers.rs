@@ -503,6 +503,24 @@ fn blocks_of_any_length_are_in_order() {
     assert!(fell, "no chunk with several blocks");
 }
 
+/// A block that can have any length does not store its end, so it is not compared with the end of its chunk.
+#[test]
+fn bytes_after_blocks_of_any_length_are_unowned() {
+    let mut file = fs::read(data().join("peers/blocks_of_any_length.b2frame")).unwrap();
+    // Inserts 9 bytes after the first chunk, which has 139 bytes.
+    let end = Frame::parse(&file).unwrap().header().header_len + 139;
+    file.splice(end..end, [0xaa; 9]);
+    for at in [16, 39] {
+        let length = u64::from_be_bytes(file[at..at + 8].try_into().unwrap());
+        file[at..at + 8].copy_from_slice(&(length + 9).to_be_bytes());
+    }
+    let second = file.windows(8).rposition(|bytes| bytes == 139_u64.to_le_bytes()).unwrap();
+    file[second..second + 8].copy_from_slice(&148_u64.to_le_bytes());
+    let findings = chunk_findings(file);
+    let [finding] = &findings[..] else { panic!("{findings:?}") };
+    assert_eq!((finding.code(), finding.found()), (FindingCode::UnownedBytes, Some(9)));
+}
+
 // Without the feature `decompress`, one of these files cannot be read, because its chunk index is compressed.
 #[cfg(feature = "decompress")]
 #[test]
@@ -558,6 +576,7 @@ fn the_bytes_of_a_chunk_whose_entry_became_zeros_are_found() {
 fn an_array_without_items_owns_nothing() {
     let mut file = fs::read(data().join("empty.b2nd")).unwrap();
     file[39..47].copy_from_slice(&256_u64.to_be_bytes());
+    assert_eq!(opened(&file[..]).unowned_bytes().unwrap(), 0);
     assert_eq!(chunk_findings(file), []);
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Cursor, Seek, SeekFrom, Write};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -575,6 +575,33 @@ fn rewrite_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
         Rewrite::read_at(&file, 0, &copy).apply().unwrap();
         assert_eq!(first_item(&copy, 0), 77);
     }
+}
+
+/// When python-blosc2 removes all items of an array, it does not update cbytes. The modification time of the file shows
+/// no change.
+#[test]
+fn rewrite_of_a_frame_without_items_whose_trailer_is_overwritten_meanwhile_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, new] = ["array.b2nd", "new.b2nd"].map(|name| folder.path().join(name));
+    let [before, after] = [1, 2].map(|value| {
+        let meta = Meta::new(Shapes { shape: &[0, 3], ..ROW }, "<u2").unwrap();
+        let builder = FrameBuilder::new(meta).vlmetalayer("value", &value);
+        let mut file = builder.write_to(Cursor::new(Vec::new())).unwrap().finish().unwrap().into_inner();
+        let cbytes = 39;
+        file[cbytes..cbytes + 8].copy_from_slice(&999_i64.to_be_bytes());
+        file
+    });
+    assert!(before != after && before.len() == after.len());
+    fs::write(&path, &before).unwrap();
+    set_old(&path);
+    let time = fs::metadata(&path).unwrap().modified().unwrap();
+    let rewrite = Rewrite::new(&path, &new).on_progress(|_| {
+        fs::write(&path, &after).unwrap();
+        File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        ControlFlow::Continue(())
+    });
+    refused(ErrorKind::Changing, rewrite.apply().map(drop));
+    assert!(!new.exists());
 }
 
 #[test]

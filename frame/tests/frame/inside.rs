@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::{Recording, findings};
 use b2nd_frame::{
-    ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ReadAt, ZipMember, check, scan,
-    zip_member, zip_members,
+    ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ReadAt, ZipMember, check, has_locks,
+    scan, zip_member, zip_members,
 };
 use b2nd_lab::{corpus, data};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
@@ -449,6 +449,7 @@ fn a_frame_at_rest_is_opened_at_once() {
         assert_eq!(shape(&frame), shape(&Frame::open(data().join(name)).unwrap()), "{name}");
     }
     let error = Frame::open_stable(data().join("make.py"), Duration::from_secs(60)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
     assert_eq!(error.finding().map(Finding::code), Some(FindingCode::NotAFrame));
 }
 
@@ -573,6 +574,17 @@ fn a_lock_that_cannot_be_read_does_not_keep_a_frame_from_being_opened() {
     std::os::unix::fs::symlink(&sidecar, &sidecar).unwrap();
     assert!(File::open(&sidecar).is_err());
     assert_eq!(shape(&Frame::open_stable(&path, Duration::ZERO).unwrap()), Some(vec![3, 5]));
+}
+
+#[test]
+fn has_locks_is_true_whoever_has_the_lock_and_an_error_without_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    has_locks(&path).unwrap_err();
+    let file = File::create(&path).unwrap();
+    assert!(has_locks(&path).unwrap());
+    File::lock(&file).unwrap();
+    assert!(has_locks(&path).unwrap());
 }
 
 /// Chunks have no checksum. But if a frame is in a zip file, the CRC-32 of the member covers its chunks.

@@ -288,10 +288,16 @@ fn slice_reads_a_deleted_file_and_refresh_does_not_find_it() {
     // The chunks of a sparse frame are in its folder.
     let folder = tempfile::tempdir().unwrap();
     let path = copied("sparse.b2nd", folder.path());
-    let array = Array::open(&path).unwrap();
+    let [array, other] = [(), ()].map(|()| Array::open(&path).unwrap());
     fs::remove_dir_all(&path).unwrap();
     refused(ErrorKind::Changing, array.whole().read());
     refused(ErrorKind::Io, array.refresh());
+
+    // A link to itself leads nowhere, so it is not known whether the files were deleted.
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    let expected = if cfg!(unix) { ErrorKind::Io } else { ErrorKind::Changing };
+    refused(expected, other.whole().read());
 }
 
 #[test]
@@ -632,6 +638,58 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
     let mut chunks = frame.chunks().unwrap();
     let entry = chunks.get(0).unwrap().unwrap();
     refused(ErrorKind::Changing, chunks.checked_header(&entry));
+}
+
+#[test]
+fn an_error_of_a_frame_with_another_header_is_changing_whatever_the_time_of_the_last_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let time = SystemTime::now() - Duration::from_secs(100);
+    let put = |bytes: &[u8]| {
+        fs::write(&path, bytes).unwrap();
+        OpenOptions::new().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    let right = fs::read(&path).unwrap();
+    let at = right.windows(3).position(|bytes| bytes == b"<i4").unwrap();
+    let (mut damaged, mut half) = (right.clone(), right.clone());
+    damaged[165..165 + 16].fill(0xff);
+    // The header now counts the bytes of 3 chunks, but the array has 4.
+    half[37] = 96;
+
+    put(&damaged);
+    let frame = Frame::open(&path).unwrap();
+    let mut chunks = frame.chunks().unwrap();
+    let first = chunks.get(0).unwrap().unwrap();
+    // The new header has another dtype.
+    damaged[at + 1] = b'u';
+    put(&damaged);
+    refused(ErrorKind::Changing, chunks.checked_header(&first));
+
+    put(&half);
+    refused(ErrorKind::Malformed, Array::open(&path));
+    let frame = Frame::open(&path).unwrap();
+    put(&right);
+    refused(ErrorKind::Changing, Array::new(frame));
+}
+
+#[test]
+fn an_error_while_a_writer_has_the_lock_file_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("int32_3x5.b2nd", folder.path());
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[165..165 + 16].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    written(&path, 100);
+    let frame = Frame::open(&path).unwrap();
+    let read = || {
+        let mut chunks = frame.chunks().unwrap();
+        let first = chunks.get(0).unwrap().unwrap();
+        chunks.checked_header(&first)
+    };
+    let lock = File::create(folder.path().join("a.b2nd.b2lock")).unwrap();
+    refused(ErrorKind::Malformed, read());
+    lock.lock().unwrap();
+    refused(ErrorKind::Changing, read());
 }
 
 /// Calls both ways to read chunk 0, beside a thread that calls `change` again and again. The index was written long

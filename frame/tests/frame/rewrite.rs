@@ -644,9 +644,10 @@ fn an_error_about_a_lock_file_names_the_lock_file() {
 #[cfg(unix)]
 #[test]
 fn a_file_keeps_its_owner_where_that_is_allowed() {
-    use std::os::unix::fs::{MetadataExt, chown};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
     let folder = Folder::new();
     let path = folder.copy("int32_3x5.b2nd");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     if chown(&path, Some(65534), Some(65534)).is_err() {
         println!("not root, so no file can be given away");
         return;
@@ -654,9 +655,12 @@ fn a_file_keeps_its_owner_where_that_is_allowed() {
     Rewrite::new(&path, &path).dtype("<f4").apply().unwrap();
     let metadata = fs::metadata(&path).unwrap();
     assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
-    // A copy belongs to the user who made it.
+    // A copy belongs to the user who made it, but has the mode of the old file.
     Rewrite::new(&path, folder.path("new")).apply().unwrap();
     assert_eq!(fs::metadata(folder.path("new")).unwrap().uid(), fs::metadata(folder.0.path()).unwrap().uid());
+    for path in [path, folder.path("new")] {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
 }
 
 #[test]
@@ -881,6 +885,8 @@ fn a_sparse_frame_keeps_its_chunks() {
 fn links_and_permissions_stay() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = Folder::new();
+    // A copy of a file does not depend on who may enter the folder of the file.
+    fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let path = folder.copy("uint16_6x8.caterva");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let link = folder.path("link");
@@ -894,9 +900,16 @@ fn links_and_permissions_stay() {
         assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o640);
     }
     let sparse = folder.copy("sparse.b2nd");
-    fs::set_permissions(&sparse, fs::Permissions::from_mode(0o750)).unwrap();
-    Rewrite::new(&sparse, folder.path("sparse copy")).apply().unwrap();
-    assert_eq!(fs::metadata(folder.path("sparse copy")).unwrap().permissions().mode() & 0o777, 0o750);
+    let modes =
+        [("", 0o750), ("chunks.b2frame", 0o640), ("00000000.chunk", 0o600), ("00000001.chunk", 0o644)];
+    for (name, mode) in modes {
+        fs::set_permissions(sparse.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let copy = folder.path("sparse copy");
+    Rewrite::new(&sparse, &copy).apply().unwrap();
+    for (name, mode) in modes {
+        assert_eq!(fs::metadata(copy.join(name)).unwrap().permissions().mode() & 0o777, mode, "{name}");
+    }
 }
 
 /// An access control list of Linux: the permissions of the owner, of user 1234, of the group, of the mask and of others.

@@ -545,6 +545,34 @@ fn flush_takes_the_numbers_of_old_chunk_files_without_an_entry_if_higher_ones_ar
     }
 }
 
+/// Another program may still have the old index, which refers to the removed files.
+#[test]
+fn flush_takes_the_number_of_a_removed_chunk_file_only_if_higher_ones_are_too_high() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    let shapes = Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] };
+    let meta = Meta::new(shapes, "<u2").unwrap();
+    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+    array.write(from_ref(&(0..6)), &bytes(&[1, 2, 3, 4, 5, 6])).unwrap();
+    array.finish().unwrap().persist().unwrap();
+    let file = |number: u64| path.join(format!("{number:08X}.chunk"));
+    let numbers = || (0..8).filter(|&number| file(number).exists()).collect::<Vec<u64>>();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    for (chunk, expected) in [(0, [1, 2, 3]), (1, [2, 3, 4])] {
+        update.write(from_ref(&(2 * chunk..2 * chunk + 2)), &bytes(&[7, 8])).unwrap();
+        update.flush().unwrap();
+        assert_eq!(numbers(), expected);
+    }
+    // With 108 bytes of chunks, C-Blosc2 opens numbers up to 76. No file has the numbers 0 and 1.
+    for number in 5..300 {
+        fs::write(file(number), "of a commit that was killed").unwrap();
+    }
+    update.write(from_ref(&(4..6)), &bytes(&[7, 8])).unwrap();
+    update.flush().unwrap();
+    assert_eq!(numbers(), [0, 3, 4, 5, 6, 7]);
+    assert_eq!(Array::open(&path).unwrap().whole().read_rows::<u16>().unwrap(), [7, 8, 7, 8, 7, 8]);
+}
+
 #[test]
 fn check_reports_what_a_commit_may_have_written_only_without_the_lock_of_a_writer() {
     let folder = tempfile::tempdir().unwrap();

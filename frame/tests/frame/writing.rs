@@ -9,7 +9,7 @@ use std::path::Path;
 use crate::findings;
 use b2nd_frame::{
     Check, CheckDepth, ChunkPlace, Codec, ErrorKind, Filter, FindingCode, Frame, FrameBuilder, FrameType,
-    FrameWriter, HeaderField, NewFrame, ReadAt, Salvage, SpecialValue, SplitMode,
+    FrameWriter, HeaderField, NewFrame, ReadAt, Salvage, SpecialValue, SplitMode, write_new_file,
 };
 use b2nd_lab::{chunk_of_zeros, data, shows_as_much_as_fits, stored_chunk};
 use b2nd_serde::{Layout, Meta, Shapes};
@@ -835,6 +835,9 @@ fn what_cannot_be_a_frame_is_refused() {
         assert_eq!((error.kind(), &*error.to_string()), (kind, message));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+    // The largest parameter that python-blosc2 opens.
+    let largest = builder().filters(&[Filter { meta: 127, ..Filter::BITSHUFFLE }]);
+    drop(largest.create(folder.path().join("new.b2nd")).unwrap());
 }
 
 #[test]
@@ -931,6 +934,23 @@ fn what_is_at_the_path_stays() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*folder.path().join("no/such"))));
 }
 
+#[test]
+fn write_new_file_gives_a_complete_file_its_name_and_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.png");
+    let write = |bytes: &'static [u8]| {
+        write_new_file(&path, |mut file| -> Result<(), b2nd_frame::Error> {
+            file.write_all(bytes).unwrap();
+            assert!(!path.exists(), "the file is not complete yet");
+            Ok(())
+        })
+    };
+    write(b"first").unwrap();
+    assert_eq!(write(b"second").unwrap_err().kind(), ErrorKind::Exists);
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
@@ -943,6 +963,10 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&**missing)));
         assert_eq!(error.to_string(), format!("cannot create a file in {}: {why}", missing.display()));
     }
+    // A folder in a file is not only missing.
+    let error = create(&file.join("folder/new.b2nd"));
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file.join("folder"))));
+    assert_eq!(error.io_error().unwrap().kind(), io::ErrorKind::NotADirectory);
     for path in [folder.path().join("new.b2nd/"), folder.path().join("x".repeat(300))] {
         let error = create(&path);
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*path)));
