@@ -1,6 +1,7 @@
 //! The memory of `ArrayUpdate` is bounded: complete chunks are compressed at once, and open chunks have at most 64 MiB
 //! together.
 
+use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::process::Command;
 use std::slice::from_ref;
@@ -20,7 +21,7 @@ const CHUNK: u64 = 1 << 20;
 const OTHER: u64 = 8 * CHUNK;
 
 /// An array of zeros with 100 chunks in one row of chunks.
-fn wide(path: &std::path::Path, rows: i64) {
+fn wide(path: &Path, rows: i64) {
     let shapes = Shapes { shape: &[rows, 100 * 4096], chunkshape: &[256, 4096], blockshape: &[32, 4096] };
     let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).level(1).create(path).unwrap();
     writer.fill_missing(SpecialValue::Zeros).unwrap();
@@ -40,6 +41,13 @@ fn changes_of_many_chunks_take_a_bounded_number_of_bytes() {
             update.append(0, &row).unwrap();
         }
         update.write(&[0..1, 0..100 * 4096], &row).unwrap();
+        update.flush().unwrap();
+        // The second write is in chunks that are all open.
+        for chunks in [0..60, 0..60, 60..100] {
+            let columns = 4096 * chunks.start..4096 * chunks.end;
+            let count = usize::try_from(columns.end - columns.start).unwrap();
+            update.write(&[0..1, columns], &row[..count]).unwrap();
+        }
         update.flush().unwrap();
     });
     assert!(taken.bytes_max <= OPEN + OTHER, "{} bytes", taken.bytes_max);
@@ -145,6 +153,21 @@ fn the_process_without_memory_for_a_chunk() {
     assert_eq!(update.meta().shape(), [2]);
     update.flush().unwrap();
     assert_eq!(Array::open(&path).unwrap().shape(), [2]);
+
+    // A changed chunk, which is compressed, does not fit any more when it is changed again.
+    let mut update = ArrayUpdate::open(Path::new(&path).with_file_name("small.b2nd")).unwrap();
+    update.write(from_ref(&(0..1 << 24)), &vec![7; 1 << 24]).unwrap();
+    let mut taken = Vec::new();
+    loop {
+        let mut part = Vec::<u8>::new();
+        if part.try_reserve_exact(1 << 22).is_err() {
+            break;
+        }
+        taken.push(part);
+    }
+    assert_eq!(update.write(from_ref(&(0..1)), &[8]).unwrap_err().kind(), ErrorKind::TooLarge);
+    drop(taken);
+    update.write(from_ref(&(0..1)), &[8]).unwrap();
     println!("all failed");
 }
 
@@ -157,6 +180,12 @@ fn a_change_without_memory_for_a_chunk_changes_nothing() {
     let shapes = Shapes { shape: &[0], chunkshape: &[1 << 26], blockshape: &[1 << 16] };
     let builder = FrameBuilder::new(Meta::new(shapes, "<i8").unwrap());
     builder.create(&path).unwrap().finish().unwrap().persist().unwrap();
+    // A chunk has 16 MiB.
+    let shapes = Shapes { shape: &[1 << 24], chunkshape: &[1 << 24], blockshape: &[1 << 16] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.create(folder.path().join("small.b2nd")).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
     let mut limited = Command::new("sh");
     limited.args(["-c", "ulimit -v 400000 && exec \"$0\" \"$@\""]).arg(env::current_exe().unwrap());
     limited.args(["--exact", "update_bounds::the_process_without_memory_for_a_chunk", "--nocapture"]);

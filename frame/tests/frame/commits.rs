@@ -360,6 +360,71 @@ fn a_commit_sees_a_lock_file_that_was_made_meanwhile_and_leaves_no_part_of_it() 
     }
 }
 
+/// The other program uses only the lock file of C-Blosc2. A frame that it is changing is not called malformed.
+#[test]
+fn rewrite_in_place_is_changing_if_another_program_makes_a_lock_file_and_removes_a_chunk_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, true, Shapes { shape: &[40, 3], ..ROW });
+    let before = fs::read(header_file(&path)).unwrap();
+    let mut lock = None;
+    let rewrite = Rewrite::new(&path, &path).on_progress(|_| {
+        if lock.is_none() {
+            lock = hold(&sidecar(&path, true));
+            fs::remove_file(path.join("00000003.chunk")).unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    refused(ErrorKind::Changing, rewrite.apply().map(drop));
+    assert!(fs::read(header_file(&path)).unwrap() == before);
+}
+
+/// The other program holds the lock file of C-Blosc2, for which the edit waits. Meanwhile it replaces the file that the
+/// edit has locked.
+#[cfg(unix)]
+#[test]
+fn edit_is_not_lost_in_a_file_that_was_replaced_while_it_waited_for_the_lock_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, other] = ["array.b2nd", "other.b2nd"].map(|name| folder.path().join(name));
+    create(&path, false, ROW);
+    fs::copy(&path, &other).unwrap();
+    let lock = hold(&sidecar(&path, false)).unwrap();
+    let mut frame = Frame::open(&path).unwrap();
+    let edited = thread::scope(|scope| {
+        let edit = scope.spawn(|| frame.edit().dtype("<i2").patience(PATIENCE).apply());
+        // Waits until the edit has locked the file.
+        let file = File::open(&path).unwrap();
+        while !edit.is_finished() && File::try_lock_shared(&file).is_ok() {
+            File::unlock(&file).unwrap();
+            thread::sleep(Duration::from_millis(5));
+        }
+        fs::rename(&other, &path).unwrap();
+        File::unlock(&lock).unwrap();
+        edit.join().unwrap()
+    });
+    // If the file was replaced just after the edit had locked it, the edit has locked the new file instead.
+    let expected = if edited.is_ok() { "<i2" } else { "<u2" };
+    assert_eq!(Frame::open(&path).unwrap().array().unwrap().unwrap().dtype(), Some(expected));
+    if edited.is_err() {
+        refused(ErrorKind::Changing, edited);
+    }
+}
+
+/// On Windows, no other program can write or replace the file while the update is open.
+#[cfg(unix)]
+#[test]
+fn flush_is_changing_if_the_file_is_no_frame_any_more_and_an_io_error_if_it_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("array.b2nd");
+    create(&path, false, ROW);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.append(0, &numbers([1, 2, 3])).unwrap();
+    fs::write(&path, "the first bytes of another program").unwrap();
+    refused(ErrorKind::Changing, update.flush());
+    fs::remove_file(&path).unwrap();
+    refused(ErrorKind::Io, update.flush());
+}
+
 /// A thread acts as a program that uses only the lock file of C-Blosc2: while a commit of ours is under way, it makes
 /// this file and commits. If our commit fails, it must not remove a byte of the other commit.
 #[test]
@@ -803,40 +868,44 @@ fn edit_keeps_a_chunk_that_was_overwritten_before_and_after_a_killed_commit() {
 fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
     const CHUNK: u64 = 4096;
     const COUNT: u64 = 100;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("wide.b2nd");
     let columns = CHUNK * COUNT;
     let shape = [200, i64::try_from(columns).unwrap()];
     let shapes = Shapes { shape: &shape, chunkshape: &[256, 4096], blockshape: &[32, 4096] };
-    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).level(1).create(&path).unwrap();
-    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
-    writer.finish().unwrap().persist().unwrap();
-    let mut update = ArrayUpdate::open(&path).unwrap();
-    let mut write = |row: u64, chunks: Range<u64>| {
-        let range = chunks.start * CHUNK..chunks.end * CHUNK;
-        let items = vec![u8::try_from(row + 1).unwrap(); usize::try_from(range.end - range.start).unwrap()];
-        update.write(&[row..row + 1, range], &items).unwrap();
-    };
-    write(0, 0..60);
-    // Chunks 50 to 59 are changed for the second time: 10 of the chunks of this write are open, and 30 are not.
-    write(1, 50..90);
-    write(2, 0..COUNT);
-    write(3, 0..1);
-    update.resize(&[201, shape[1]]).unwrap();
-    update.flush().unwrap();
-    drop(update);
-    let array = Array::open(&path).unwrap();
-    for (row, chunks) in [(0, 0..60), (1, 50..90), (2, 0..COUNT), (3, 0..1), (4, 0..0), (200, 0..0)] {
-        let items = array.slice(&[row..row + 1, 0..columns]).read().unwrap();
-        let expected =
-            (0..COUNT).map(|chunk| if chunks.contains(&chunk) { u8::try_from(row + 1).unwrap() } else { 0 });
-        assert!(
-            items.chunks(4096).map(<[u8]>::to_vec).eq(expected.map(|item| vec![item; 4096])),
-            "row {row}"
-        );
+    // Each write is a part of another row, in these chunks. A chunk has 1 MiB.
+    for writes in [
+        // Chunks 50 to 59 are changed for the second time: 10 of the chunks of this write are open, and 30 are not.
+        &[0..60, 50..90, 0..COUNT, 0..1][..],
+        // The third write continues in the oldest open chunks, and needs the room of other open chunks. All chunks of
+        // the fourth write have just enough room. The last write begins in open chunks, and needs their room.
+        &[0..10, 40..90, 0..20, 0..64, 0..COUNT],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wide.b2nd");
+        let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).level(1);
+        let mut writer = builder.create(&path).unwrap();
+        writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+        writer.finish().unwrap().persist().unwrap();
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        for (row, chunks) in (0..).zip(writes) {
+            let range = chunks.start * CHUNK..chunks.end * CHUNK;
+            let count = usize::try_from(range.end - range.start).unwrap();
+            let items = vec![u8::try_from(row + 1).unwrap(); count];
+            update.write(&[row..row + 1, range], &items).unwrap();
+        }
+        update.resize(&[201, shape[1]]).unwrap();
+        update.flush().unwrap();
+        drop(update);
+        let array = Array::open(&path).unwrap();
+        for (row, chunks) in (0..).zip(writes).chain([(10, &(0..0)), (200, &(0..0))]) {
+            let items = array.slice(&[row..row + 1, 0..columns]).read().unwrap();
+            let item = u8::try_from(row + 1).unwrap();
+            let expected = (0..COUNT).map(|chunk| if chunks.contains(&chunk) { item } else { 0 });
+            assert!(
+                items.chunks(4096).map(<[u8]>::to_vec).eq(expected.map(|item| vec![item; 4096])),
+                "{writes:?}: row {row}"
+            );
+        }
     }
-    let column = array.slice(&[0..201, 0..1]).read().unwrap();
-    assert_eq!(column[..5], [1, 0, 3, 4, 0]);
 }
 
 /// A resize by C-Blosc2 can leave such a header.

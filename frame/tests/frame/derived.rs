@@ -139,6 +139,12 @@ fn edit_keeps_derived_data_if_no_item_changes() {
         let before = fs::read(header_file(path)).unwrap();
         Frame::open(path).unwrap().edit().shape(&[100]).dtype(DTYPES[0]).apply().unwrap();
         assert_eq!(fs::read(header_file(path)).unwrap(), before);
+        // The same dtype, with its spaces in other places.
+        let (old_trailer, respelled) = (trailer(path), "[('a','<f8'),  ('b', '<i8')]");
+        Frame::open(path).unwrap().edit().dtype(respelled).apply().unwrap();
+        let frame = Frame::open(path).unwrap();
+        assert_eq!(frame.array().unwrap().unwrap().dtype(), Some(respelled));
+        assert_eq!(trailer(path), old_trailer);
     });
 }
 

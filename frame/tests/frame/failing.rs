@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use crate::findings;
 use b2nd_frame::{
-    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, ReadAt, Seekable, SpecialValue, scan,
+    Check, CheckDepth, Error, ErrorKind, Frame, FrameBuilder, ReadAt, Rewrite, Seekable, SpecialValue, scan,
     zip_member, zip_members,
 };
 use b2nd_lab::{data, frame_of, stored_chunk};
@@ -223,6 +223,19 @@ fn an_error_of_the_reader_comes_back_from_every_call_of_every_method() {
         for (action_name, action) in READS {
             at_each_call(&format!("{name}, {action_name}"), &file, action, "cannot read the file");
         }
+    }
+}
+
+#[test]
+fn an_error_of_the_reader_comes_back_from_every_call_of_the_preview_of_a_rewrite() {
+    let preview: Action = |file| {
+        let folder = tempfile::tempdir().unwrap();
+        Ok(text(Rewrite::read_at(file, 0, folder.path().join("new")).preview()?))
+    };
+    // The second frame has a hole, and the rewrite leaves it out.
+    for name in ["int32_3x5.b2nd", "peers/hole_at_middle.b2frame"] {
+        let file = fs::read(data().join(name)).unwrap();
+        at_each_call(name, &file, preview, "cannot read the file");
     }
 }
 

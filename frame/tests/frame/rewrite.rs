@@ -14,7 +14,7 @@ use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_ch
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 
 use crate::frames::{file, second_generation};
-use crate::{locked, refused};
+use crate::{index_start, locked, refused};
 
 /// A temporary folder, into which a test writes its frames.
 struct Folder(tempfile::TempDir);
@@ -162,16 +162,46 @@ fn rewrite_leaves_out_the_hole_of_a_deleted_chunk() {
     }
 }
 
+/// Replaces the codec of a chunk index by one that this crate cannot decompress. Codec 33 is zfp_acc.
+fn set_zfp(index: &mut [u8]) {
+    // The flags now say that the index is compressed, and that the codec is in byte 22.
+    index[2] = index[2] & 0x1d | 0xc0;
+    index[22] = 33;
+}
+
 /// The index of this frame is compressed. So it is not known whether the frame has holes.
-#[cfg(not(feature = "decompress"))]
 #[test]
 fn rewrite_copies_all_bytes_of_a_frame_whose_index_it_cannot_decompress() {
     let folder = Folder::new();
-    let (old, new) = (data().join("geometry/d4_U2.b2nd"), folder.path("new"));
+    let mut whole = file("geometry/d4_U2.b2nd");
+    // Without the feature, no compressed index can be read.
+    if cfg!(feature = "decompress") {
+        let at = index_start(&whole);
+        set_zfp(&mut whole[at..]);
+    }
+    let (old, new) = (folder.write("old", &whole), folder.path("new"));
     let error = Frame::open(&old).unwrap().unowned_bytes().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     Rewrite::new(&old, &new).apply().unwrap();
-    assert_eq!(fs::read(&new).unwrap(), fs::read(&old).unwrap());
+    assert_eq!(fs::read(&new).unwrap(), whole);
+}
+
+/// Without the index, it is not known which chunk files belong to the frame.
+#[test]
+fn rewrite_copies_all_chunk_files_of_a_frame_whose_index_it_cannot_decompress() {
+    let folder = Folder::new();
+    let (old, new) = (folder.copy("sparse.b2nd"), folder.path("new"));
+    let mut header_and_index = fs::read(header_file(&old)).unwrap();
+    let at = Frame::parse(&header_and_index).unwrap().header().header_len;
+    set_zfp(&mut header_and_index[at..]);
+    fs::write(header_file(&old), header_and_index).unwrap();
+    let error = Frame::open(&old).unwrap().count_chunks().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    Rewrite::new(&old, &new).apply().unwrap();
+    for number in 0..4 {
+        let file = format!("{number:08X}.chunk");
+        assert_eq!(fs::read(new.join(&file)).unwrap(), fs::read(old.join(&file)).unwrap());
+    }
 }
 
 #[cfg(feature = "decompress")]
@@ -584,6 +614,15 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     }
     assert_eq!(fs::read(&path).unwrap(), damaged);
     assert_eq!(folder.names(), BTreeSet::from(["old".into()]));
+
+    // In a sparse frame of the second generation, a check does not look for the chunk files.
+    let path = folder.copy("sparse.b2nd");
+    let old = second_generation(file("sparse.b2nd/chunks.b2frame"));
+    fs::write(header_file(&path), old).unwrap();
+    fs::remove_file(path.join("00000002.chunk")).unwrap();
+    assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
+    let why = refused(ErrorKind::Malformed, Rewrite::new(&path, folder.path("new")).preview());
+    assert!(why.contains("the new frame would have this error: only 3 of 4 chunk files are whole"), "{why}");
 }
 
 #[test]

@@ -16,6 +16,8 @@ use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
+use crate::{index_start, refused};
+
 /// A model of an array: the content that its file should have.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Model {
@@ -215,6 +217,85 @@ fn rewrite_leaves_out_the_holes_of_commits() {
         assert!(frame.header().frame_len <= before - holes, "{before} - {holes}");
         model.is_in(to, "a rewrite");
     }
+}
+
+#[test]
+fn flush_counts_the_holes_of_a_frame_without_a_record_of_holes() {
+    const CHUNK: u64 = 1 << 15;
+    let mut rng = Rng::with_seed(1);
+    let mut random = |count: u64| (0..count).map(|_| rng.u8(..)).collect::<Vec<_>>();
+    // The chunks that each of two commits replaces, and whether the second commit writes a new file. It does if the
+    // holes have more bytes than the unchanged chunks.
+    for (chunks, is_new) in [([0..3, 3..6], true), ([7..8, 0..1], false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        let shapes = Shapes { shape: &[8 << 15], chunkshape: &[1 << 15], blockshape: &[1 << 15] };
+        let writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+        let mut writer = writer.into_array_writer().unwrap();
+        writer.write(&ranges(&[8 << 15]), &random(8 * CHUNK)).unwrap();
+        writer.finish().unwrap().persist().unwrap();
+        for (number, chunks) in chunks.iter().enumerate() {
+            let mut file = fs::read(&path).unwrap();
+            let index = index_start(&file);
+            // The first commit has left a record, directly before the index. Its last byte is damaged.
+            assert_eq!(file[..index].ends_with(b"\0b2holes"), number == 1);
+            if number == 1 {
+                file[index - 1] = 0;
+                fs::write(&path, file).unwrap();
+            }
+            let range = CHUNK * chunks.start..CHUNK * chunks.end;
+            let mut update = ArrayUpdate::open(&path).unwrap();
+            update.write(from_ref(&range), &random(range.end - range.start)).unwrap();
+            update.flush().unwrap();
+        }
+        let holes = Frame::open(&path).unwrap().unowned_bytes().unwrap();
+        assert_eq!(holes == 0, is_new, "{chunks:?}: {holes} bytes");
+    }
+}
+
+#[test]
+fn resize_writes_only_the_chunks_with_new_items_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    // Two by two chunks of 2 x 3 items.
+    copy_tree(&data().join("int32_3x5.b2nd"), &path);
+    let places = || {
+        let frame = Frame::open(&path).unwrap();
+        let chunks = frame.chunks().unwrap();
+        chunks.map(|entry| entry.unwrap().place).collect::<Vec<_>>()
+    };
+    let before = places();
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    update.resize(&[4, 5]).unwrap();
+    update.flush().unwrap();
+    let is_same: Vec<_> = before.iter().zip(places()).map(|(before, after)| *before == after).collect();
+    assert_eq!(is_same, [true, true, false, false]);
+}
+
+#[test]
+fn open_refuses_a_small_file_that_claims_millions_of_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    // The numbers of these chunks take just more than 64 MiB.
+    let shapes = Shapes { shape: &[(1 << 23) + 1], chunkshape: &[1], blockshape: &[1] };
+    let mut writer = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap()).create(&path).unwrap();
+    writer.fill_missing(b2nd_frame::SpecialValue::Zeros).unwrap();
+    writer.finish().unwrap().persist().unwrap();
+    let len = fs::metadata(&path).unwrap().len();
+    let says = format!("8388609 chunks are too many for a frame of {len} bytes");
+    assert_eq!(refused(ErrorKind::TooLarge, ArrayUpdate::open(&path)), says);
+}
+
+#[test]
+fn debug_of_an_update_has_the_number_of_changed_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.b2nd");
+    numbers(&path);
+    let mut update = ArrayUpdate::open(&path).unwrap();
+    assert!(format!("{update:?}").contains("pending: 0, is_changed: false"), "{update:?}");
+    // These items are in three chunks.
+    update.write(from_ref(&(3..9)), &bytes(&[7; 6])).unwrap();
+    assert!(format!("{update:?}").contains("pending: 3, is_changed: true"), "{update:?}");
 }
 
 /// A commit first writes new bytes after the old frame, and then the header. It changes no other byte.
