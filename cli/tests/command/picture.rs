@@ -130,6 +130,7 @@ fn svg(lines: &[String]) -> String {
     svg
 }
 
+#[cfg_attr(target_endian = "big", ignore = "lz4_flex finds other repetitions on these machines")]
 #[test]
 fn the_picture_of_the_readme_is_what_the_command_shows() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,16 +1,20 @@
 //! Memory is bounded by the number of bytes read, whatever these bytes claim, as the docs of `b2nd-frame` promise.
 
 use std::cell::Cell;
+#[cfg(feature = "decompress")]
+use std::cell::RefCell;
 use std::fs;
 use std::io::{self, Write};
 use std::iter;
 use std::ops::ControlFlow;
+#[cfg(feature = "decompress")]
+use std::ops::Range;
 use std::time::Duration;
 
 use crate::writes::Writes;
 use allocation_counter::measure;
 #[cfg(feature = "decompress")]
-use b2nd_frame::Array;
+use b2nd_frame::{Array, ChunkHeader, SlicePlan};
 use b2nd_frame::{
     Check, CheckDepth, ErrorKind, FindingCode, Frame, FrameBuilder, MemberContent, ReadAt, Rewrite, Salvage,
     Severity, SpecialValue, Trailer, check, dump_header, scan, zip_members,
@@ -588,34 +592,64 @@ fn a_salvage_reads_each_byte_a_few_times_whatever_chunks_share() {
     assert!(read <= most, "{read} bytes are read, more than {most}");
 }
 
-/// An array of `count` rows. Each row is a chunk of `row` blocks of one byte. All index entries have the offset of the
-/// same chunk. In this chunk, each block has a stream of its own, which holds one stored byte. After the streams, the
-/// chunk has zeros up to `cbytes`. If the chunk would be longer than `cbytes` bytes, its end is cut off.
+/// A chunk of `count` blocks of `block` bytes. All bytes of its data are 7. Each block has a stream of its own, which
+/// takes 5 bytes with its length. After the streams, the chunk has zeros up to `cbytes`. If the chunk would be longer
+/// than `cbytes` bytes, its end is cut off.
 #[cfg(feature = "decompress")]
-fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
+fn chunk_of_blocks(count: usize, block: usize, cbytes: usize) -> Vec<u8> {
     const LZ4_IN_ONE_STREAM: u8 = 0x35;
-    let [count_of_rows, bytes_of_row] = [count, row].map(|number| i64::try_from(number).unwrap());
-    let shapes = Shapes {
-        shape: &[count_of_rows, bytes_of_row],
-        chunkshape: &[1, i32::try_from(row).unwrap()],
-        blockshape: &[1, 1],
-    };
-    let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
     let mut chunk = vec![5, 1, LZ4_IN_ONE_STREAM, 1];
-    for size in [row, 1, cbytes] {
+    for size in [count * block, block, cbytes] {
         chunk.extend(u32::try_from(size).unwrap().to_le_bytes());
     }
     chunk.extend([0; 16]);
-    let table_end = chunk.len() + 4 * row;
-    (0..row).for_each(|block| chunk.extend(u32::try_from(table_end + 5 * block).unwrap().to_le_bytes()));
-    (0..row).for_each(|_| chunk.extend([1, 0, 0, 0, 7]));
+    let table_end = chunk.len() + 4 * count;
+    (0..count).for_each(|block| chunk.extend(u32::try_from(table_end + 5 * block).unwrap().to_le_bytes()));
+    // A negative length and a token of 1 mean that the stream repeats one byte.
+    (0..count).for_each(|_| chunk.extend([0xf9, 0xff, 0xff, 0xff, 1]));
     chunk.resize(cbytes, 0);
-    let mut file = with_chunks(frame_of(&[("b2nd", &array)], &[]), &chunk, &vec![0; count], row);
+    chunk
+}
+
+/// An uncompressed chunk of `nbytes` bytes, all of them 7, in blocks of `block` bytes.
+#[cfg(feature = "decompress")]
+fn uncompressed_chunk(nbytes: usize, block: usize) -> Vec<u8> {
+    let mut chunk = stored_chunk(&vec![7; nbytes]);
+    chunk[8..12].copy_from_slice(&u32::try_from(block).unwrap().to_le_bytes());
+    chunk
+}
+
+/// An array whose rows are chunks of the same size. `chunks` and `starts` are as in [`frame_of_chunks`].
+#[cfg(feature = "decompress")]
+fn array_of_rows(chunks: &[u8], starts: &[usize]) -> Vec<u8> {
+    let header = ChunkHeader::parse(chunks).unwrap();
+    let (row, block) = (header.nbytes(), i32::try_from(header.blocksize()).unwrap());
+    let shapes = Shapes {
+        shape: &[i64::try_from(starts.len()).unwrap(), i64::try_from(row).unwrap()],
+        chunkshape: &[1, i32::try_from(row).unwrap()],
+        blockshape: &[1, block],
+    };
+    let array = to_vec(&Meta::new(shapes, "|u1").unwrap()).unwrap();
+    let mut file = with_chunks(frame_of(&[("b2nd", &array)], &[]), chunks, starts, row);
     // Offsets in a header: 48 typesize, 53 blocksize.
-    for at in [48, 53] {
-        file[at..at + 4].copy_from_slice(&1_u32.to_be_bytes());
+    for (at, number) in [(48, 1), (53, block)] {
+        file[at..at + 4].copy_from_slice(&number.to_be_bytes());
     }
     file
+}
+
+/// An array of `count` rows of `row` items. Each row is a chunk, and each block of the chunk has one item. All index
+/// entries have the offset of the same chunk, which has `cbytes` bytes.
+#[cfg(feature = "decompress")]
+fn one_chunk_for_all(count: usize, row: usize, cbytes: usize) -> Vec<u8> {
+    array_of_rows(&chunk_of_blocks(row, 1, cbytes), &vec![0; count])
+}
+
+/// An array of `count` rows. Each row has a copy of the chunk.
+#[cfg(feature = "decompress")]
+fn copies(chunk: &[u8], count: usize) -> Vec<u8> {
+    let starts: Vec<usize> = (0..count).map(|number| number * chunk.len()).collect();
+    array_of_rows(&chunk.repeat(count), &starts)
 }
 
 #[test]
@@ -659,7 +693,7 @@ fn a_slice_takes_memory_for_the_bytes_of_the_index_once() {
 /// Reads a slice by a plan: gives the plan the bytes of each range of the file that the plan asks for, and returns the
 /// items.
 #[cfg(feature = "decompress")]
-fn planned(mut plan: b2nd_frame::SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd_frame::Error> {
+fn planned(mut plan: SlicePlan, file: &[u8]) -> Result<Vec<u8>, b2nd_frame::Error> {
     while !plan.ranges().is_empty() {
         let at = |byte: u64| usize::try_from(byte).unwrap();
         let wave: Vec<_> =
@@ -690,26 +724,6 @@ fn a_slice_reads_each_byte_a_few_times_whatever_chunks_share() {
     }
 }
 
-#[cfg(feature = "decompress")]
-#[test]
-fn a_later_slice_takes_no_new_memory_for_decompressing() {
-    const BLOCK: usize = 1 << 20;
-    // A chunk of one block, in which each byte is 7.
-    let mut chunk = chunk_with_a_table(1);
-    chunk.truncate(36);
-    chunk.extend([0xf9, 0xff, 0xff, 0xff, 1]);
-    // Offsets in the header of a chunk: 4 nbytes, 8 blocksize, 12 cbytes.
-    for (at, size) in [(4, BLOCK), (8, BLOCK), (12, chunk.len())] {
-        chunk[at..at + 4].copy_from_slice(&u32::try_from(size).unwrap().to_le_bytes());
-    }
-    let file = frame_of_chunks(&chunk, &[0], BLOCK);
-    let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
-    let first_item = std::slice::from_ref(&(0..1));
-    let taken = || measure(|| assert_eq!(array.slice(first_item).read().unwrap(), [7; 4])).bytes_total;
-    let (first, second) = (taken(), taken());
-    assert!(first >= BLOCK as u64 && second < ALWAYS, "{first} and {second} bytes");
-}
-
 /// The chunk is not compressed, so each of its blocks can be read alone.
 #[cfg(feature = "decompress")]
 #[test]
@@ -727,6 +741,152 @@ fn a_slice_of_a_chunk_file_takes_memory_only_for_the_start_of_the_chunk_and_its_
     bounded("an item", (1 << 14) + (1 << 12), 1, || {
         assert_eq!(array.slice(middle).read().unwrap(), [7]);
     });
+}
+
+/// The number of bytes of the next wave of a plan.
+#[cfg(feature = "decompress")]
+fn next_wave(plan: &SlicePlan) -> u64 {
+    plan.ranges().iter().map(|range| range.end - range.start).sum()
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_plan_reads_the_pages_of_the_index_together_but_at_most_4_mib_of_them() {
+    // The steps select one chunk of each page. The index has 128 pages.
+    let file = one_chunk_for_all(1 << 20, 1, 64);
+    let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+    let mut plan = array.slice(&[0..1 << 20, 0..1]).steps(&[1 << 13, 1]).plan().unwrap();
+    let [start, end] = [plan.ranges()[0].start, plan.ranges()[0].end];
+    plan.take([&file[usize::try_from(start).unwrap()..usize::try_from(end).unwrap()]]).unwrap();
+    assert_eq!(next_wave(&plan), 4 << 20);
+
+    // The array already keeps the second of three pages. The gap between the other two is short, so one range covers
+    // all three.
+    let file = one_chunk_for_all(3 << 13, 1, 1 << 19);
+    let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+    let second = array.slice(&[1 << 13..(1 << 13) + 1, 0..1]).plan().unwrap();
+    assert_eq!(planned(second, &file).unwrap(), [7]);
+    let plan = array.slice(&[0..3 << 13, 0..1]).steps(&[1 << 13, 1]).plan().unwrap();
+    assert_eq!(next_wave(&plan), 3 << 16);
+}
+
+/// If two plans read the same chunk at the same time, both give the array the table of its blocks.
+#[cfg(feature = "decompress")]
+#[test]
+fn array_keeps_at_most_4_mib_of_tables_even_if_two_plans_read_the_same_chunk() {
+    // A table of blocks has 512 KiB.
+    let file = one_chunk_for_all(10, 1 << 17, 32 + (9 << 17));
+    let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+    let plan = |chunk: u64| array.slice(&[chunk..chunk + 1, 0..1]).plan().unwrap();
+    let kept = measure(|| {
+        for chunk in 0..10 {
+            for plan in [plan(chunk), plan(chunk)] {
+                assert_eq!(planned(plan, &file).unwrap(), [7]);
+            }
+            if chunk == 2 {
+                // Three tables are within the limit, so the array keeps them. Only the block of 5 bytes is read again.
+                (0..3).for_each(|chunk| assert_eq!(next_wave(&plan(chunk)), 5, "{chunk}"));
+            }
+        }
+    });
+    let most = (4 << 20) + ALWAYS;
+    assert!(kept.bytes_current.unsigned_abs() <= most, "{kept:?}, more than {most}");
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn array_keeps_memory_for_decompressing_unless_it_is_above_16_mib() {
+    for (length, is_kept) in [(1 << 20, true), (17 << 20, false)] {
+        let file = copies(&chunk_of_blocks(1, length, 41), 1);
+        let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
+        let read = || measure(|| assert_eq!(array.slice(&[0..1, 5..6]).read().unwrap(), [7]));
+        let (first, most) = (read(), (16 << 20) + ALWAYS);
+        assert!(first.bytes_current.unsigned_abs() <= most, "{length}: {first:?}, more than {most}");
+        // The second slice needs no new memory for the block if the array has kept the memory of the first.
+        let second = read();
+        assert_eq!(second.bytes_total < length as u64, is_kept, "{length}: {second:?}");
+    }
+}
+
+/// A source that records the number of bytes of each wave.
+#[cfg(feature = "decompress")]
+struct Announced<'f> {
+    file: &'f [u8],
+    spare: u64,
+    waves: RefCell<Vec<u64>>,
+}
+
+#[cfg(feature = "decompress")]
+impl ReadAt for Announced<'_> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.file.read_at(buffer, offset)
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.file.size()
+    }
+
+    fn bytes_per_round_trip(&self) -> u64 {
+        self.spare
+    }
+
+    fn read_ahead(&self, ranges: &[Range<u64>]) -> io::Result<()> {
+        self.waves.borrow_mut().push(ranges.iter().map(|range| range.end - range.start).sum());
+        Ok(())
+    }
+}
+
+/// Reads every `step`-th item of these rows, and asserts that each is 7. Returns the number of bytes of each wave after
+/// the first wave, which reads the index. A round trip to the source takes as long as `spare` bytes.
+#[cfg(feature = "decompress")]
+fn waves(file: &[u8], spare: u64, slice: &[Range<u64>; 2], step: u64) -> Vec<u64> {
+    let source = Announced { file, spare, waves: RefCell::default() };
+    let array = Array::new(Frame::read_at(source, 0).unwrap()).unwrap();
+    let waves = &array.frame().reader().waves;
+    waves.borrow_mut().clear();
+    let items = array.slice(slice).steps(&[1, step]).read().unwrap();
+    assert!(items.iter().all(|&item| item == 7));
+    waves.borrow()[1..].to_vec()
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_file_reads_waves_of_at_most_1_mib() {
+    // Of each chunk, the first 16 KiB are read, then the header and the table with 512 KiB together, then a block of 5
+    // bytes. Two tables fill a wave.
+    let file = copies(&chunk_of_blocks(131_064, 1, 32 + 9 * 131_064), 3);
+    assert_eq!(waves(&file, 0, &[0..3, 0..1], 1), [3 << 14, 1 << 20, (1 << 19) + 10, 5]);
+    // The blocks of a chunk have 40940 bytes, but the memory for planning them is 512 KiB. This memory counts toward the
+    // limit.
+    let file = copies(&chunk_of_blocks(8188, 1, 32 + 9 * 8188), 3);
+    assert_eq!(waves(&file, 0, &[0..3, 0..8188], 1), [3 << 14, 3 * 32_784, 2 * 40_940, 40_940]);
+    // The first bytes of chunks take a quarter of a wave, so that their blocks come soon.
+    let file = copies(&uncompressed_chunk(40_000, 1000), 40);
+    assert_eq!(waves(&file, 0, &[0..40, 0..40_000], 1)[0], 16 << 14);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_file_does_not_read_a_long_gap_between_two_blocks() {
+    let file = copies(&uncompressed_chunk(400_000, 1000), 1);
+    assert_eq!(waves(&file, 0, &[0..1, 0..400_000], 300_000), [1 << 14, 2 * 1000]);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_from_a_server_reads_chunks_whole_up_to_the_needless_bytes_in_the_docs() {
+    // The slice needs half of the chunk. The other half has 512 KiB and 64 KiB, or one byte more.
+    let file = copies(&uncompressed_chunk(2 * 589_808, 589_808), 1);
+    assert_eq!(waves(&file, 1 << 19, &[0..1, 0..1], 1), [1_179_648]);
+    let file = copies(&uncompressed_chunk(2 * 589_809, 589_809), 1);
+    assert_eq!(waves(&file, 1 << 19, &[0..1, 0..1], 1), [1 << 14, 589_809]);
+    // A chunk has 150000 stored bytes, fewer than its data. Half of them are needless.
+    let file = copies(&chunk_of_blocks(2, 100_000, 150_000), 4);
+    assert_eq!(waves(&file, 1 << 19, &[0..4, 0..1], 1), [600_000]);
+    assert_eq!(waves(&file, 1 << 19, &[1..2, 0..1], 1), [150_000]);
+    // Each of these chunks counts as 16 KiB. All of them together are more than a quarter of a wave of 64 MiB.
+    let file = copies(&uncompressed_chunk(32, 32), 2000);
+    assert_eq!(waves(&file, 1, &[0..2000, 0..32], 1), [2000 * 64]);
 }
 
 #[test]
