@@ -856,6 +856,10 @@ fn a_slice_of_a_file_reads_waves_of_at_most_1_mib() {
     // bytes. Two tables fill a wave.
     let file = copies(&chunk_of_blocks(131_064, 1, 32 + 9 * 131_064), 3);
     assert_eq!(waves(&file, 0, &[0..3, 0..1], 1), [3 << 14, 1 << 20, (1 << 19) + 10, 5]);
+    // A header and a table that are longer than a wave are read alone.
+    let file = copies(&chunk_of_blocks(300_000, 1, 32 + 9 * 300_000), 2);
+    let both = 32 + 4 * 300_000;
+    assert_eq!(waves(&file, 0, &[0..2, 0..1], 1), [2 << 14, both, both, 10]);
     // The blocks of a chunk have 40940 bytes, but the memory for planning them is 512 KiB. This memory counts toward the
     // limit.
     let file = copies(&chunk_of_blocks(8188, 1, 32 + 9 * 8188), 3);
@@ -870,6 +874,15 @@ fn a_slice_of_a_file_reads_waves_of_at_most_1_mib() {
 fn a_slice_of_a_file_does_not_read_a_long_gap_between_two_blocks() {
     let file = copies(&uncompressed_chunk(400_000, 1000), 1);
     assert_eq!(waves(&file, 0, &[0..1, 0..400_000], 300_000), [1 << 14, 2 * 1000]);
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_file_reads_a_short_gap_between_two_chunks() {
+    // The first 16 KiB of each chunk are read. Between them is the rest of the first chunk.
+    let chunk = uncompressed_chunk(18_000, 1000);
+    let first = waves(&copies(&chunk, 2), 0, &[0..2, 17_500..17_501], 1)[0];
+    assert_eq!(first, chunk.len() as u64 + (1 << 14));
 }
 
 #[cfg(feature = "decompress")]

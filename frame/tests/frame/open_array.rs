@@ -625,19 +625,46 @@ fn a_version_that_is_known_only_after_the_first_read_is_no_change() {
 fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_index() {
     let folder = tempfile::tempdir().unwrap();
     let path = copied("sparse.b2nd", folder.path());
-    let [index, chunk] = ["chunks.b2frame", "00000000.chunk"].map(|name| path.join(name));
-    written(&index, 100);
-    let frame = Frame::open(&path).unwrap();
-    let new = index.with_extension("new");
-    fs::copy(&index, &new).unwrap();
-    fs::rename(&new, &index).unwrap();
-    fs::write(&chunk, [0xff; 16]).unwrap();
-    for file in [&index, &chunk] {
-        written(file, 100);
+    written(&path.join("chunks.b2frame"), 100);
+    let rewritten = folder.path().join("rewritten.b2nd");
+    let made = Rewrite::new(&path, &rewritten).apply().unwrap();
+    for (path, frame) in [(path.clone(), Frame::open(&path).unwrap()), (rewritten, made)] {
+        let [index, chunk] = ["chunks.b2frame", "00000000.chunk"].map(|name| path.join(name));
+        replace(&index);
+        fs::write(&chunk, [0xff; 16]).unwrap();
+        for file in [&index, &chunk] {
+            written(file, 100);
+        }
+        let mut chunks = frame.chunks().unwrap();
+        let entry = chunks.get(0).unwrap().unwrap();
+        refused(ErrorKind::Changing, chunks.checked_header(&entry));
     }
+}
+
+/// Replaces a file by a copy of it.
+fn replace(file: &Path) {
+    let new = file.with_extension("new");
+    fs::copy(file, &new).unwrap();
+    fs::rename(&new, file).unwrap();
+}
+
+/// The index of the opened frame refers to this number, so without the error, it would give items of another commit.
+#[cfg(unix)]
+#[test]
+fn a_chunk_file_with_a_number_that_a_later_commit_uses_again_is_changing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    let frame = Frame::open(&path).unwrap();
     let mut chunks = frame.chunks().unwrap();
-    let entry = chunks.get(0).unwrap().unwrap();
-    refused(ErrorKind::Changing, chunks.checked_header(&entry));
+    let [first, second] = [0, 1].map(|number| chunks.get(number).unwrap().unwrap());
+    // A commit first makes the new chunk file, and then the new index.
+    replace(&path.join("00000000.chunk"));
+    chunks.checked_header(&first).unwrap();
+    replace(&path.join("chunks.b2frame"));
+    refused(ErrorKind::Changing, chunks.checked_header(&first));
+    // This chunk file is from before the frame was opened, so it cannot belong to a later commit.
+    written(&path.join("00000001.chunk"), 100);
+    chunks.checked_header(&second).unwrap();
 }
 
 #[test]

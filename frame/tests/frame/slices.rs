@@ -254,6 +254,32 @@ fn read_refuses_a_damaged_block_that_looks_like_a_block_of_zeros() {
 }
 
 #[test]
+fn read_refuses_a_chunk_that_extends_into_the_chunk_index() {
+    const NBYTES: usize = 1 << 16;
+    // The first read of the slice does not reach the end of the chunk. A negative length and a token of 1 mean that the
+    // stream repeats one byte, here 7.
+    let mut stored = vec![0; 20_000];
+    stored[..5].copy_from_slice(&[0xf9, 0xff, 0xff, 0xff, 1]);
+    let array = of_one_block(NBYTES, &stored);
+    assert!(array.whole().read().unwrap() == [7; NBYTES]);
+    let mut file = array.frame().reader().clone();
+    let cbytes = Frame::parse(&file).unwrap().header().header_len + 12;
+    file[cbytes] += 1;
+    refused(ErrorKind::Malformed, opened_array(file).whole().read().map(drop));
+}
+
+#[test]
+fn pieces_end_within_blocks_beyond_the_expansion_limit() {
+    let shapes = Shapes { shape: &[1 << 28], chunkshape: &[1 << 27], blockshape: &[1 << 27] };
+    let builder = FrameBuilder::new(Meta::new(shapes, "|u1").unwrap());
+    let mut writer = builder.write_to(Cursor::new(Vec::new())).unwrap();
+    writer.fill_missing(SpecialValue::Zeros).unwrap();
+    let array = opened_array(writer.finish().unwrap().into_inner());
+    let expected = (0..8).map(|number| [number << 25..(number + 1) << 25]);
+    assert!(array.whole().pieces().unwrap().eq(expected));
+}
+
+#[test]
 fn take_names_a_chunk_file_that_is_missing_or_ends_early() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.b2nd");
