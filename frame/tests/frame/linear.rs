@@ -116,7 +116,8 @@ fn slice_can_begin_and_end_within_the_value_of_a_constant_chunk() {
     let header = stored_header(true, 3, LONG, LONG, 3).unwrap();
     let chunk = [&header[..], b"abc"].concat();
     let array = opened_array(frame_of_chunks(&chunk, &[0], LONG));
-    let items = array.slice(&[1..LONG as u64]).threads(2).read().unwrap();
+    let range = 1..LONG as u64;
+    let items = array.slice(&[range]).threads(2).read().unwrap();
     assert!(items.iter().eq(b"abc".iter().cycle().skip(1).take(LONG - 1)));
 }
 

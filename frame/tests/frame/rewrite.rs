@@ -162,7 +162,7 @@ fn rewrite_leaves_out_the_hole_of_a_deleted_chunk() {
     }
 }
 
-/// Replaces the codec of a chunk index by one that this crate cannot decompress. Codec 33 is zfp_acc.
+/// Replaces the codec of a chunk index by one that this crate cannot decompress. Codec 33 is `zfp_acc`.
 fn set_zfp(index: &mut [u8]) {
     // The flags now say that the index is compressed, and that the codec is in byte 22.
     index[2] = index[2] & 0x1d | 0xc0;
