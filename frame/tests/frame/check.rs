@@ -25,7 +25,6 @@ fn errors(findings: &[Finding]) -> Vec<FindingCode> {
     findings.iter().filter(|finding| finding.severity() == Severity::Error).map(Finding::code).collect()
 }
 
-#[cfg(target_os = "linux")]
 fn is_sendable<T: Send>() {}
 
 #[test]
@@ -35,6 +34,7 @@ fn the_work_on_a_frame_can_be_sent_to_another_thread() {
     is_sendable::<Salvage<'_>>();
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_small_file_is_read_twice() {
     let path = data().join("peers/two_filters.b2nd");
