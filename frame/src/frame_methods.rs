@@ -68,9 +68,10 @@ impl Frame {
     ///
     /// # Errors
     ///
-    /// [`Changing`](crate::ErrorKind::Changing) if, after `patience`, two successive reads still differ, or the header
-    /// or the metalayer still has an error: another process is still writing the frame, or was interrupted while it
-    /// wrote, or the file is damaged. [`check`](crate::check()) distinguishes damage from a change.
+    /// [`Changing`](crate::ErrorKind::Changing) if the header is still not stable after `patience`: two reads in a row
+    /// differ, or the header or the metalayer has an error. Then another process is writing the frame, or was
+    /// interrupted, or the file is damaged. [`check`](crate::check()) tells damage from a change. A file that is not a
+    /// frame is [`Malformed`](crate::ErrorKind::Malformed) at once.
     /// [`Locked`](crate::ErrorKind::Locked) if another process holds the lock for longer than `patience`. Also the
     /// errors of [`open`](Self::open).
     ///

@@ -19,7 +19,7 @@ impl<R> Slice<'_, R> {
     /// Pieces end where blocks end, so that no block is decompressed twice. A piece can be larger than 32 MiB for this
     /// purpose, up to the [expansion limit](crate::expansion_limit()) of the [stored size](crate::Frame::stored_len) of
     /// the frame. If a piece of whole blocks would be larger than this limit, pieces can end within blocks. Pieces of a
-    /// [super-chunk](crate::Array#super-chunks) can end within blocks even if pieces of whole blocks would be smaller.
+    /// [super-chunk](crate::Array#super-chunks) end where chunks end if possible, and otherwise anywhere.
     ///
     /// To read a piece, pass its ranges to [`Array::slice`](crate::Array::slice). If the slice has
     /// [`steps`](Self::steps), pass the same steps for each piece.

@@ -1,4 +1,5 @@
-//! Memory is bounded by the number of bytes read, whatever these bytes claim, as the docs of `b2nd-frame` promise.
+//! Memory is bounded by the number of bytes read, whatever these bytes claim, as the docs of `b2nd-frame` promise. And a
+//! slice reads only a bounded number of bytes at a time.
 
 use std::cell::Cell;
 #[cfg(feature = "decompress")]
@@ -605,7 +606,7 @@ fn chunk_of_blocks(count: usize, block: usize, cbytes: usize) -> Vec<u8> {
     chunk.extend([0; 16]);
     let table_end = chunk.len() + 4 * count;
     (0..count).for_each(|block| chunk.extend(u32::try_from(table_end + 5 * block).unwrap().to_le_bytes()));
-    // A negative length and a token of 1 mean that the stream repeats one byte.
+    // The length -7 and a token of 1 mean that the stream repeats the byte 7.
     (0..count).for_each(|_| chunk.extend([0xf9, 0xff, 0xff, 0xff, 1]));
     chunk.resize(cbytes, 0);
     chunk
@@ -756,6 +757,7 @@ fn a_plan_reads_the_pages_of_the_index_together_but_at_most_4_mib_of_them() {
     let file = one_chunk_for_all(1 << 20, 1, 64);
     let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
     let mut plan = array.slice(&[0..1 << 20, 0..1]).steps(&[1 << 13, 1]).plan().unwrap();
+    // The first wave is the start of the index.
     let [start, end] = [plan.ranges()[0].start, plan.ranges()[0].end];
     plan.take([&file[usize::try_from(start).unwrap()..usize::try_from(end).unwrap()]]).unwrap();
     assert_eq!(next_wave(&plan), 4 << 20);
@@ -796,7 +798,8 @@ fn array_keeps_at_most_4_mib_of_tables_even_if_two_plans_read_the_same_chunk() {
 #[cfg(feature = "decompress")]
 #[test]
 fn array_keeps_memory_for_decompressing_unless_it_is_above_16_mib() {
-    for (length, is_kept) in [(1 << 20, true), (17 << 20, false)] {
+    // The memory for a block is five times its size.
+    for (length, is_kept) in [(1 << 20, true), (4 << 20, false), (17 << 20, false)] {
         let file = copies(&chunk_of_blocks(1, length, 41), 1);
         let array = Array::new(Frame::read_at(&file, 0).unwrap()).unwrap();
         let read = || measure(|| assert_eq!(array.slice(&[0..1, 5..6]).read().unwrap(), [7]));
@@ -810,14 +813,14 @@ fn array_keeps_memory_for_decompressing_unless_it_is_above_16_mib() {
 
 /// A source that records the number of bytes of each wave.
 #[cfg(feature = "decompress")]
-struct Announced<'f> {
+struct RecordsWaves<'f> {
     file: &'f [u8],
     spare: u64,
     waves: RefCell<Vec<u64>>,
 }
 
 #[cfg(feature = "decompress")]
-impl ReadAt for Announced<'_> {
+impl ReadAt for RecordsWaves<'_> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
     }
@@ -837,21 +840,21 @@ impl ReadAt for Announced<'_> {
 }
 
 /// Reads every `step`-th item of these rows, and asserts that each is 7. Returns the number of bytes of each wave after
-/// the first wave, which reads the index. A round trip to the source takes as long as `spare` bytes.
+/// the first wave, which reads the index. A round trip to the source takes as long as the transfer of `spare` bytes.
 #[cfg(feature = "decompress")]
-fn waves(file: &[u8], spare: u64, slice: &[Range<u64>; 2], step: u64) -> Vec<u64> {
-    let source = Announced { file, spare, waves: RefCell::default() };
+fn waves(file: &[u8], spare: u64, rows: &[Range<u64>; 2], step: u64) -> Vec<u64> {
+    let source = RecordsWaves { file, spare, waves: RefCell::default() };
     let array = Array::new(Frame::read_at(source, 0).unwrap()).unwrap();
-    let waves = &array.frame().reader().waves;
-    waves.borrow_mut().clear();
-    let items = array.slice(slice).steps(&[1, step]).read().unwrap();
+    let recorded = &array.frame().reader().waves;
+    recorded.borrow_mut().clear();
+    let items = array.slice(rows).steps(&[1, step]).read().unwrap();
     assert!(items.iter().all(|&item| item == 7));
-    waves.borrow()[1..].to_vec()
+    recorded.borrow()[1..].to_vec()
 }
 
 #[cfg(feature = "decompress")]
 #[test]
-fn a_slice_of_a_file_reads_waves_of_at_most_1_mib() {
+fn a_slice_of_a_file_reads_waves_of_at_most_1_mib_unless_one_read_is_longer() {
     // Of each chunk, the first 16 KiB are read, then the header and the table with 512 KiB together, then a block of 5
     // bytes. Two tables fill a wave.
     let file = copies(&chunk_of_blocks(131_064, 1, 32 + 9 * 131_064), 3);
@@ -864,7 +867,11 @@ fn a_slice_of_a_file_reads_waves_of_at_most_1_mib() {
     // limit.
     let file = copies(&chunk_of_blocks(8188, 1, 32 + 9 * 8188), 3);
     assert_eq!(waves(&file, 0, &[0..3, 0..8188], 1), [3 << 14, 3 * 32_784, 2 * 40_940, 40_940]);
-    // The first bytes of chunks take a quarter of a wave, so that their blocks come soon.
+}
+
+#[cfg(feature = "decompress")]
+#[test]
+fn a_slice_of_a_file_reads_the_first_bytes_of_chunks_in_a_quarter_of_a_wave() {
     let file = copies(&uncompressed_chunk(40_000, 1000), 40);
     assert_eq!(waves(&file, 0, &[0..40, 0..40_000], 1)[0], 16 << 14);
 }
@@ -887,8 +894,9 @@ fn a_slice_of_a_file_reads_a_short_gap_between_two_chunks() {
 
 #[cfg(feature = "decompress")]
 #[test]
-fn a_slice_from_a_server_reads_chunks_whole_up_to_the_needless_bytes_in_the_docs() {
-    // The slice needs half of the chunk. The other half has 512 KiB and 64 KiB, or one byte more.
+fn a_slice_from_a_server_reads_chunks_whole_up_to_an_exact_number_of_needless_bytes() {
+    // The slice needs half of the chunk. The limit for the other half is 512 KiB, the bytes of a round trip, and an eighth
+    // of them for the chunk. The other half has this number of bytes, or one byte more.
     let file = copies(&uncompressed_chunk(2 * 589_808, 589_808), 1);
     assert_eq!(waves(&file, 1 << 19, &[0..1, 0..1], 1), [1_179_648]);
     let file = copies(&uncompressed_chunk(2 * 589_809, 589_809), 1);

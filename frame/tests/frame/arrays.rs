@@ -644,17 +644,28 @@ mod from_ndarray {
     #[test]
     fn append_array_accepts_items_without_the_axis() {
         let folder = tempfile::tempdir().unwrap();
-        // The items are converted to the byte order of the dtype.
+        let path = folder.path().join("a.b2nd");
+        b2nd_frame::write_array(&path, ndarray::array![[1, 2], [3, 4]].view()).unwrap();
+        let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
+        update.append_array(0, ndarray::array![5, 6].view()).unwrap();
+        update.append_array(1, ndarray::array![7, 8, 9].view()).unwrap();
+        update.flush().unwrap();
+        let items = Array::open(&path).unwrap().whole().read_array::<i32>().unwrap();
+        assert_eq!(items, ndarray::array![[1, 2, 7], [3, 4, 8], [5, 6, 9]].into_dyn());
+    }
+
+    #[test]
+    fn append_array_converts_items_to_the_byte_order_of_the_dtype() {
+        let folder = tempfile::tempdir().unwrap();
         for (name, dtype) in [("little.b2nd", "<i4"), ("big.b2nd", ">i4")] {
             let path = folder.path().join(name);
-            let builder = FrameBuilder::new(Meta::with_default_shapes(&[2, 2], 4, dtype).unwrap());
-            builder.write_array(&path, ndarray::array![[1, 2], [3, 4]].view()).unwrap();
+            let builder = FrameBuilder::new(Meta::with_default_shapes(&[2], 4, dtype).unwrap());
+            builder.write_array(&path, ndarray::array![1, 2].view()).unwrap();
             let mut update = b2nd_frame::ArrayUpdate::open(&path).unwrap();
-            update.append_array(0, ndarray::array![5, 6].view()).unwrap();
-            update.append_array(1, ndarray::array![7, 8, 9].view()).unwrap();
+            update.append_array(0, ndarray::array![3].view()).unwrap();
             update.flush().unwrap();
             let items = Array::open(&path).unwrap().whole().read_array::<i32>().unwrap();
-            assert_eq!(items, ndarray::array![[1, 2, 7], [3, 4, 8], [5, 6, 9]].into_dyn(), "{dtype}");
+            assert_eq!(items, ndarray::array![1, 2, 3].into_dyn(), "{dtype}");
         }
     }
 

@@ -510,6 +510,7 @@ fn bytes_after_blocks_of_any_length_are_unowned() {
     // Inserts 9 bytes after the first chunk, which has 139 bytes.
     let end = Frame::parse(&file).unwrap().header().header_len + 139;
     file.splice(end..end, [0xaa; 9]);
+    // Offsets in a header: 16 frame_len, 39 cbytes.
     for at in [16, 39] {
         let length = u64::from_be_bytes(file[at..at + 8].try_into().unwrap());
         file[at..at + 8].copy_from_slice(&(length + 9).to_be_bytes());

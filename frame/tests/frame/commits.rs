@@ -875,8 +875,9 @@ fn writes_to_more_chunks_than_can_be_open_lose_no_item() {
     for writes in [
         // Chunks 50 to 59 are changed for the second time: 10 of the chunks of this write are open, and 30 are not.
         &[0..60, 50..90, 0..COUNT, 0..1][..],
-        // The third write continues in the oldest open chunks, and needs the room of other open chunks. All chunks of
-        // the fourth write have just enough room. The last write begins in open chunks, and needs their room.
+        // At most 64 chunks can be open. The third write begins in the 10 oldest open chunks, and its other chunks take
+        // the places of open chunks. The fourth write has exactly 64 chunks. The last write begins in open chunks, and
+        // has more chunks than can be open.
         &[0..10, 40..90, 0..20, 0..64, 0..COUNT],
     ] {
         let folder = tempfile::tempdir().unwrap();

@@ -116,7 +116,7 @@ fn checks_and_dumps_say_the_same_of_known_ranges() {
 }
 
 #[test]
-fn the_headers_of_many_chunks_take_one_round() {
+fn the_headers_of_256_chunks_take_one_round() {
     // A round has the headers of at most 256 chunks.
     for (count, rounds) in [(200, 1), (600, 3)] {
         let shape = [3000 * i64::try_from(count).unwrap()];

@@ -57,7 +57,7 @@ fn array_is_shared_by_threads_if_its_source_is() {
 }
 
 #[test]
-fn array_is_printed_for_debugging_with_its_path_shape_and_dtype() {
+fn debug_of_an_array_has_its_path_shape_and_dtype() {
     let array = Array::open(data().join("int32_3x5.b2nd")).unwrap();
     let path = array.frame().path();
     let expected = format!("Array {{ path: {path:?}, shape: [3, 5], dtype: Some(\"<i4\"), .. }}");
@@ -288,16 +288,22 @@ fn slice_reads_a_deleted_file_and_refresh_does_not_find_it() {
     // The chunks of a sparse frame are in its folder.
     let folder = tempfile::tempdir().unwrap();
     let path = copied("sparse.b2nd", folder.path());
-    let [array, other] = [(), ()].map(|()| Array::open(&path).unwrap());
+    let array = Array::open(&path).unwrap();
     fs::remove_dir_all(&path).unwrap();
     refused(ErrorKind::Changing, array.whole().read());
     refused(ErrorKind::Io, array.refresh());
+}
 
-    // A link to itself leads nowhere, so it is not known whether the files were deleted.
-    #[cfg(unix)]
+/// A link to itself leads nowhere.
+#[cfg(unix)]
+#[test]
+fn slice_is_an_io_error_if_it_is_not_known_whether_the_files_were_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = copied("sparse.b2nd", folder.path());
+    let array = Array::open(&path).unwrap();
+    fs::remove_dir_all(&path).unwrap();
     std::os::unix::fs::symlink(&path, &path).unwrap();
-    let expected = if cfg!(unix) { ErrorKind::Io } else { ErrorKind::Changing };
-    refused(expected, other.whole().read());
+    refused(ErrorKind::Io, array.whole().read());
 }
 
 #[test]
@@ -648,7 +654,7 @@ fn replace(file: &Path) {
     fs::rename(&new, file).unwrap();
 }
 
-/// The index of the opened frame refers to this number, so without the error, it would give items of another commit.
+/// Without the error, the opened frame would give items of another commit, because its index refers to this number.
 #[cfg(unix)]
 #[test]
 fn a_chunk_file_with_a_number_that_a_later_commit_uses_again_is_changing() {
@@ -658,7 +664,10 @@ fn a_chunk_file_with_a_number_that_a_later_commit_uses_again_is_changing() {
     let mut chunks = frame.chunks().unwrap();
     let [first, second] = [0, 1].map(|number| chunks.get(number).unwrap().unwrap());
     // A commit first makes the new chunk file, and then the new index.
-    replace(&path.join("00000000.chunk"));
+    let chunk = path.join("00000000.chunk");
+    replace(&chunk);
+    // On some systems, a copy keeps the modification time.
+    written(&chunk, 0);
     chunks.checked_header(&first).unwrap();
     replace(&path.join("chunks.b2frame"));
     refused(ErrorKind::Changing, chunks.checked_header(&first));
@@ -678,10 +687,10 @@ fn an_error_of_a_frame_with_another_header_is_changing_whatever_the_time_of_the_
     };
     let right = fs::read(&path).unwrap();
     let at = right.windows(3).position(|bytes| bytes == b"<i4").unwrap();
-    let (mut damaged, mut half) = (right.clone(), right.clone());
+    let (mut damaged, mut of_three) = (right.clone(), right.clone());
     damaged[165..165 + 16].fill(0xff);
     // The header now counts the bytes of 3 chunks, but the array has 4.
-    half[37] = 96;
+    of_three[37] = 96;
 
     put(&damaged);
     let frame = Frame::open(&path).unwrap();
@@ -692,7 +701,7 @@ fn an_error_of_a_frame_with_another_header_is_changing_whatever_the_time_of_the_
     put(&damaged);
     refused(ErrorKind::Changing, chunks.checked_header(&first));
 
-    put(&half);
+    put(&of_three);
     refused(ErrorKind::Malformed, Array::open(&path));
     let frame = Frame::open(&path).unwrap();
     put(&right);

@@ -195,10 +195,11 @@ fn rewrite_copies_all_chunk_files_of_a_frame_whose_index_it_cannot_decompress() 
     let at = Frame::parse(&header_and_index).unwrap().header().header_len;
     set_zfp(&mut header_and_index[at..]);
     fs::write(header_file(&old), header_and_index).unwrap();
+    fs::copy(old.join("00000000.chunk"), old.join("00000004.chunk")).unwrap();
     let error = Frame::open(&old).unwrap().count_chunks().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     Rewrite::new(&old, &new).apply().unwrap();
-    for number in 0..4 {
+    for number in 0..5 {
         let file = format!("{number:08X}.chunk");
         assert_eq!(fs::read(new.join(&file)).unwrap(), fs::read(old.join(&file)).unwrap());
     }
@@ -623,6 +624,8 @@ fn a_new_frame_is_checked_before_it_gets_its_name_whatever_it_came_from() {
     assert!(check(&path).unwrap().findings.iter().all(|finding| finding.severity() == Severity::Warning));
     let why = refused(ErrorKind::Malformed, Rewrite::new(&path, folder.path("new")).preview());
     assert!(why.contains("the new frame would have this error: only 3 of 4 chunk files are whole"), "{why}");
+    refused(ErrorKind::Malformed, Rewrite::new(&path, folder.path("new")).apply().map(drop));
+    assert!(!folder.path("new").exists());
 }
 
 #[test]

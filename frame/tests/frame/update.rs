@@ -225,7 +225,7 @@ fn flush_counts_the_holes_of_a_frame_without_a_record_of_holes() {
     let mut rng = Rng::with_seed(1);
     let mut random = |count: u64| (0..count).map(|_| rng.u8(..)).collect::<Vec<_>>();
     // The chunks that each of two commits replaces, and whether the second commit writes a new file. It does if the
-    // holes have more bytes than the unchanged chunks.
+    // holes have more than 64 KiB, and more bytes than the unchanged chunks.
     for (chunks, is_new) in [([0..3, 3..6], true), ([7..8, 0..1], false)] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.b2nd");
@@ -237,7 +237,7 @@ fn flush_counts_the_holes_of_a_frame_without_a_record_of_holes() {
         for (number, chunks) in chunks.iter().enumerate() {
             let mut file = fs::read(&path).unwrap();
             let index = index_start(&file);
-            // The first commit has left a record, directly before the index. Its last byte is damaged.
+            // The first commit has left a record, directly before the index. The test damages the last byte of the record.
             assert_eq!(file[..index].ends_with(b"\0b2holes"), number == 1);
             if number == 1 {
                 file[index - 1] = 0;

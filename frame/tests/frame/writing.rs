@@ -835,8 +835,13 @@ fn what_cannot_be_a_frame_is_refused() {
         assert_eq!((error.kind(), &*error.to_string()), (kind, message));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
-    // The largest parameter that python-blosc2 opens.
-    let largest = builder().filters(&[Filter { meta: 127, ..Filter::BITSHUFFLE }]);
+}
+
+#[test]
+fn create_accepts_the_largest_filter_parameter_that_python_blosc2_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = FrameBuilder::new(Meta::with_default_shapes(&[3], 1, "|u1").unwrap());
+    let largest = builder.filters(&[Filter { meta: 127, ..Filter::BITSHUFFLE }]);
     drop(largest.create(folder.path().join("new.b2nd")).unwrap());
 }
 
@@ -963,7 +968,7 @@ fn a_path_that_no_file_can_have_is_refused_before_anything_is_written() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&**missing)));
         assert_eq!(error.to_string(), format!("cannot create a file in {}: {why}", missing.display()));
     }
-    // A folder in a file is not only missing.
+    // Below a file, there can be no folder. So the error is not that the folder is missing.
     let error = create(&file.join("folder/new.b2nd"));
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(&*file.join("folder"))));
     assert_eq!(error.io_error().unwrap().kind(), io::ErrorKind::NotADirectory);

@@ -161,7 +161,7 @@ fn inside(bytes: &[u8], whole: &Result<Frame<()>, Error>) {
 /// Asserts that a salvage of an undamaged array loses no chunk. Frames for which this is not promised are skipped.
 fn undamaged<R>(frame: &Frame<R>, bytes: &[u8], report: &Report, saved: Result<SalvageReport, Error>) {
     // `saved` is from a frame inside another file. There, a salvage treats the next magic as the start of another
-    // frame, and ignores all bytes after it. So only inputs with one magic are tried.
+    // frame, and ignores all bytes from that magic on. So only inputs with one magic are tried.
     let is_alone = bytes.windows(8).filter(|bytes| bytes == b"b2frame\0").count() == 1;
     // A check ignores unused bits of special entries, but a salvage takes them for damage. So this test needs a frame
     // in which all chunks are stored.
