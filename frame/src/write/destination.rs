@@ -57,9 +57,8 @@ impl Destination {
     /// A destination that is an existing file, which will be replaced. If the path is a link, the link stays, and its
     /// target is replaced.
     pub(crate) fn taken(to: &Path) -> Result<Self, Error> {
-        // The file is opened to test whether it can be written. A read-only file must not be replaced, but the system
-        // would allow the rename.
-        let absolute = real(to).and_then(|target| File::options().write(true).open(&target).map(|_| target));
+        // A read-only file must not be replaced, but the system would allow the rename.
+        let absolute = real(to).and_then(|target| check_writable(&target).map(|()| target));
         let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
         let folder = Folder::containing(&absolute)?;
         Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
@@ -294,6 +293,19 @@ fn unwritable(to: &Path, error: io::Error) -> Error {
         ErrorKind::AlreadyExists | ErrorKind::DirectoryNotEmpty => Error::exists(to),
         _ => Error::io("write", to, error),
     }
+}
+
+/// Fails if the file cannot be written.
+#[cfg(not(windows))]
+fn check_writable(path: &Path) -> io::Result<()> {
+    File::options().write(true).open(path).map(drop)
+}
+
+/// Fails if the file is read-only. The file is not opened for writing, because a writer, such as this one, may have it
+/// open in a mode that excludes this.
+#[cfg(windows)]
+fn check_writable(path: &Path) -> io::Result<()> {
+    if path.metadata()?.permissions().readonly() { Err(ErrorKind::PermissionDenied.into()) } else { Ok(()) }
 }
 
 /// Renames a new file to the path of an existing file. If the rename fails, the new file is removed.
