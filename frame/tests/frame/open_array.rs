@@ -75,6 +75,23 @@ fn copied(name: &str, folder: &Path) -> PathBuf {
     path
 }
 
+/// Replaces a file by a copy of it.
+fn replace(file: &Path) {
+    let new = file.with_extension("new");
+    fs::copy(file, &new).unwrap();
+    fs::rename(new, file).unwrap();
+}
+
+/// Copies `int32_3x5.b2nd`, and damages the header of its first chunk. The modification time is 100 seconds ago.
+fn damaged(folder: &Path) -> PathBuf {
+    let path = copied("int32_3x5.b2nd", folder);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[165..165 + 16].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    written(&path, 100);
+    path
+}
+
 /// Sets the modification time to this number of seconds ago. Without this, two writes could have the same time.
 fn written(path: &Path, ago: u64) {
     let time = SystemTime::now() - Duration::from_secs(ago);
@@ -180,11 +197,7 @@ const REPLACEMENTS: [Replacement; 6] = [
         Rewrite::new(path, &other).dtype("<u4").apply().unwrap();
         fs::rename(other, path).unwrap();
     }),
-    ("int32_3x5.b2nd", "renamed file of equal bytes", |path| {
-        let other = path.with_extension("new");
-        fs::copy(path, &other).unwrap();
-        fs::rename(other, path).unwrap();
-    }),
+    ("int32_3x5.b2nd", "renamed file of equal bytes", replace),
     ("int32_3x5.b2nd", "new file", |path| {
         fs::remove_file(path).unwrap();
         let shapes = Shapes { shape: &[3], chunkshape: &[3], blockshape: &[3] };
@@ -468,11 +481,7 @@ fn a_chunk_file_of_any_time_is_read() {
 #[test]
 fn a_frame_is_not_changing_after_its_own_edit() {
     let folder = tempfile::tempdir().unwrap();
-    let path = copied("int32_3x5.b2nd", folder.path());
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[165..165 + 16].fill(0xff);
-    fs::write(&path, bytes).unwrap();
-    written(&path, 100);
+    let path = damaged(folder.path());
     let mut frame = Frame::open(&path).unwrap();
     frame.edit().shape(&[4, 6]).apply().unwrap();
     let mut chunks = frame.chunks().unwrap();
@@ -492,9 +501,7 @@ fn attributes_of_an_array_that_has_changed_are_changing() {
         assert_eq!(opened.attributes().unwrap().bytes(), old.bytes());
         if is_replaced {
             // The open files stay as they are.
-            let new = folder.path().join("new");
-            fs::copy(&path, &new).unwrap();
-            fs::rename(&new, &path).unwrap();
+            replace(&path);
             frame.trailer().unwrap();
         } else {
             let mut update = ArrayUpdate::open(&path).unwrap();
@@ -647,13 +654,6 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
     }
 }
 
-/// Replaces a file by a copy of it.
-fn replace(file: &Path) {
-    let new = file.with_extension("new");
-    fs::copy(file, &new).unwrap();
-    fs::rename(&new, file).unwrap();
-}
-
 /// Without the error, the opened frame would give items of another commit, because its index refers to this number.
 #[cfg(unix)]
 #[test]
@@ -711,12 +711,7 @@ fn an_error_of_a_frame_with_another_header_is_changing_whatever_the_time_of_the_
 #[test]
 fn an_error_while_a_writer_has_the_lock_file_is_changing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = copied("int32_3x5.b2nd", folder.path());
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[165..165 + 16].fill(0xff);
-    fs::write(&path, bytes).unwrap();
-    written(&path, 100);
-    let frame = Frame::open(&path).unwrap();
+    let frame = Frame::open(damaged(folder.path())).unwrap();
     let read = || {
         let mut chunks = frame.chunks().unwrap();
         let first = chunks.get(0).unwrap().unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 use std::time::{Duration, SystemTime};
 
@@ -590,15 +590,21 @@ fn chunk_files_keep_numbers_that_c_blosc2_opens_when_the_array_shrinks() {
     assert_eq!(files, ["00000000.chunk", "chunks.b2frame"]);
 }
 
+/// Creates a sparse frame with an array of these items, two in each chunk file.
+fn sparse(folder: &Path, items: &[u16]) -> PathBuf {
+    let path = folder.join("array.b2nd");
+    let shapes = Shapes { shape: &[items.len().try_into().unwrap()], chunkshape: &[2], blockshape: &[2] };
+    let meta = Meta::new(shapes, "<u2").unwrap();
+    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
+    array.write(from_ref(&(0..items.len() as u64)), &bytes(items)).unwrap();
+    array.finish().unwrap().persist().unwrap();
+    path
+}
+
 #[test]
 fn flush_takes_the_numbers_of_old_chunk_files_without_an_entry_if_higher_ones_are_too_high() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("array.b2nd");
-    let shapes = Shapes { shape: &[2], chunkshape: &[2], blockshape: &[2] };
-    let meta = Meta::new(shapes, "<u2").unwrap();
-    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
-    array.write(from_ref(&(0..2)), &bytes(&[1, 2])).unwrap();
-    array.finish().unwrap().persist().unwrap();
+    let path = sparse(folder.path(), &[1, 2]);
     let file = |number: u64| path.join(format!("{number:08X}.chunk"));
     // With 36 bytes of chunks, C-Blosc2 opens numbers up to 4. Another program may be about to refer to a file that it
     // has just written.
@@ -630,12 +636,7 @@ fn flush_takes_the_numbers_of_old_chunk_files_without_an_entry_if_higher_ones_ar
 #[test]
 fn flush_takes_the_number_of_a_removed_chunk_file_only_if_higher_ones_are_too_high() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("array.b2nd");
-    let shapes = Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] };
-    let meta = Meta::new(shapes, "<u2").unwrap();
-    let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
-    array.write(from_ref(&(0..6)), &bytes(&[1, 2, 3, 4, 5, 6])).unwrap();
-    array.finish().unwrap().persist().unwrap();
+    let path = sparse(folder.path(), &[1, 2, 3, 4, 5, 6]);
     let file = |number: u64| path.join(format!("{number:08X}.chunk"));
     let numbers = || (0..8).filter(|&number| file(number).exists()).collect::<Vec<u64>>();
     let mut update = ArrayUpdate::open(&path).unwrap();
@@ -772,12 +773,7 @@ fn flush_gives_new_chunk_files_the_mode_and_owner_of_the_header_file() {
     // The second mode has a bit that the usual umask removes.
     for mode in [0o600, 0o664] {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("array.b2nd");
-        let shapes = Shapes { shape: &[6], chunkshape: &[2], blockshape: &[2] };
-        let meta = Meta::new(shapes, "<u2").unwrap();
-        let mut array = FrameBuilder::new(meta).create_sparse(&path).unwrap().into_array_writer().unwrap();
-        array.write(from_ref(&(0..6)), &bytes(&[1, 2, 3, 4, 5, 6])).unwrap();
-        array.finish().unwrap().persist().unwrap();
+        let path = sparse(folder.path(), &[1, 2, 3, 4, 5, 6]);
         let files = || fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
         for file in files() {
             fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
