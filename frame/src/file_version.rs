@@ -148,7 +148,17 @@ impl FileIdentity {
     }
 }
 
-/// Whether this open file is the file at the path. Outside Unix, the result is always `true`.
+/// Whether this open file is the file at the path. If the system is neither Unix nor Windows, the result is always
+/// `true`.
+#[cfg(not(windows))]
 pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
     Ok(FileIdentity::of(&file.metadata()?) == FileIdentity::of(&path.metadata()?))
+}
+
+/// Whether this open file is the file at the path. The volumes are not compared, because wine does not know the volume
+/// of a renamed file.
+#[cfg(windows)]
+pub(crate) fn leads_to(path: &Path, file: &File) -> io::Result<bool> {
+    let index = |file: &File| winapi_util::file::information(file).map(|file| file.file_index());
+    Ok(index(file)? == index(&File::open(path)?)?)
 }

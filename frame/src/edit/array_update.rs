@@ -193,7 +193,8 @@ impl ArrayUpdate {
         let path = path.as_ref();
         // Another writer may change this header before the lock is taken. Only the frame type in this header is used,
         // because no writer changes the type in place.
-        let unlocked = open_frame(path)?;
+        // The file is closed before the wait, because some systems do not replace an open file.
+        let unlocked = open_frame(path)?.map_reader(drop);
         let header_path = unlocked.path().ok_or_else(no_array)?.to_path_buf();
         let lock = WriterLock::take(&header_path, unlocked.header().is_sparse(), patience)?;
         let frame = open_frame(path)?;

@@ -108,7 +108,7 @@ impl Commit<'_> {
         let committed = self.read_back(header, new.file())?;
         self.compare_again()?;
         drop(old);
-        self.lock.follow(new.rename_locked()?.0);
+        self.lock.rename(new)?;
         Ok(committed)
     }
 

@@ -2,6 +2,13 @@
 
 // Each module imports only from the modules above it in this list.
 mod table_column;
+
+#[cfg(not(windows))]
+mod header_lock;
+#[cfg(windows)]
+#[path = "header_lock_windows.rs"]
+mod header_lock;
+
 mod writer_lock;
 
 mod read_back;

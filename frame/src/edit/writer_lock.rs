@@ -2,20 +2,17 @@
 //! such a file.
 //!
 //! C-Blosc2 locks only if its user asks for it, so most frames have no lock file. Every frame has a file with the
-//! header, so writers of this crate exclude each other through that file. On Unix they lock this file with `flock`. On
-//! Windows, such a lock would keep other programs from reading the file. So a writer on Windows opens the file in a
-//! mode that lets other programs read it, but not write it.
+//! header, so writers of this crate exclude each other through that file.
 
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::edit::header_lock;
 use crate::error::Error;
 use crate::file_version::leads_to;
 use crate::read::lock::{ExclusiveSidecar, FileLock, PAUSE, retry};
-#[cfg(windows)]
-use crate::read::lock::{is_sharing_violation, unshared};
+use crate::write::destination::NewFrame;
 
 /// The exclusive locks of a frame. Dropping this struct releases them.
 #[derive(Debug)]
@@ -39,9 +36,9 @@ impl WriterLock {
         let deadline = Instant::now().checked_add(patience.max(PAUSE));
         let unwritable = |error| Error::io("write", path, error);
         let header = retry(deadline, || {
-            let Some(lock) = lock(path).map_err(unwritable)? else { return Ok(None) };
+            let Some(lock) = header_lock::take(path).map_err(unwritable)? else { return Ok(None) };
             // Before the lock was taken, a commit can have put another file at the path. Then the locked file is no
-            // longer part of the frame. On Windows, only the holder of the lock can replace the file.
+            // longer part of the frame.
             Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
         })?;
         let header = header.ok_or_else(|| Error::in_use(path))?;
@@ -85,23 +82,9 @@ impl WriterLock {
         self.sidecar.as_ref().map_or(Ok(()), ExclusiveSidecar::raise_counter)
     }
 
-    /// Replaces the lock of the old file by the lock of the new file at its path.
-    pub(crate) fn follow(&mut self, new: FileLock) {
-        self.header = new;
-    }
-}
-
-/// Opens a file for writing and locks it; `None` if another writer has locked it.
-#[cfg(not(windows))]
-fn lock(path: &Path) -> io::Result<Option<FileLock>> {
-    FileLock::try_new(OpenOptions::new().read(true).write(true).open(path)?, true)
-}
-
-/// Opens a file for writing; `None` if another program has it open in a way that excludes this writer.
-#[cfg(windows)]
-fn lock(path: &Path) -> io::Result<Option<FileLock>> {
-    match unshared(OpenOptions::new().read(true).write(true)).open(path) {
-        Err(error) if is_sharing_violation(&error) => Ok(None),
-        file => Ok(Some(FileLock::without(file?))),
+    /// Renames a new file to the path of the locked file, which it replaces, and locks the new file in the place of the
+    /// old one. After an error, the new file is gone.
+    pub(crate) fn rename(&mut self, new: NewFrame) -> Result<(), Error> {
+        new.replace(|new, to| header_lock::replace(&mut self.header, new, to))
     }
 }

@@ -12,9 +12,6 @@ use crate::chunk_file::folder_of;
 use crate::error::Error;
 use crate::finding::{Finding, first_error};
 use crate::header::frame::Frame;
-use crate::read::lock::FileLock;
-#[cfg(windows)]
-use crate::read::lock::unshared;
 use crate::read::open::{open_at_once, read_frame_at};
 use crate::source::ReadAt;
 
@@ -25,8 +22,6 @@ pub(crate) struct Destination {
     to: PathBuf,
     /// The absolute path. The rename uses this path, because the working directory may have changed by then.
     absolute: PathBuf,
-    /// Whether the new file replaces an existing file.
-    replaces: bool,
     /// Whether the destination is the directory of a sparse frame.
     is_directory: bool,
     folder: Folder,
@@ -51,7 +46,7 @@ impl Destination {
             return Err(Error::io("create", to, ErrorKind::NotADirectory.into()));
         }
         let folder = Folder::containing(to)?;
-        Ok(Self { to: to.into(), absolute, replaces: false, is_directory: is_sparse, folder })
+        Ok(Self { to: to.into(), absolute, is_directory: is_sparse, folder })
     }
 
     /// A destination that is an existing file, which will be replaced. If the path is a link, the link stays, and its
@@ -61,7 +56,7 @@ impl Destination {
         let absolute = real(to).and_then(|target| check_writable(&target).map(|()| target));
         let absolute = absolute.map_err(|error| Error::io("write", to, error))?;
         let folder = Folder::containing(&absolute)?;
-        Ok(Self { to: to.into(), absolute, replaces: true, is_directory: false, folder })
+        Ok(Self { to: to.into(), absolute, is_directory: false, folder })
     }
 
     /// Creates the temporary file or, for a sparse frame, the temporary directory. If `is_usual` is true, the file or
@@ -85,17 +80,7 @@ impl Destination {
             let index = File::options().read(true).write(true).create_new(true).open(index);
             Temporary::Directory(directory, index.map_err(uncreatable)?)
         } else {
-            #[cfg(not(windows))]
-            let file = builder.tempfile_in(folder);
-            // On Windows, a file that will replace another one is opened in a mode in which other writers cannot open
-            // it. So `rename_locked` needs no other lock there.
-            #[cfg(windows)]
-            let file = builder.make_in(folder, |path| {
-                let mut options = File::options();
-                let options = options.read(true).write(true).create_new(true);
-                if self.replaces { unshared(options).open(path) } else { options.open(path) }
-            });
-            Temporary::File(file.map_err(uncreatable)?)
+            Temporary::File(builder.tempfile_in(folder).map_err(uncreatable)?)
         };
         Ok(NewFrame { destination: self, temporary })
     }
@@ -212,32 +197,33 @@ impl NewFrame {
         Ok(Frame { path: Some(path), version: file.version(), ..frame.map_reader(|()| file) })
     }
 
-    /// Renames a new frame to the path of an existing file, which it replaces. The new file is locked before the
-    /// rename, so no other writer can lock it first. It stays locked until the returned lock is dropped.
-    pub(crate) fn rename_locked(self) -> Result<(FileLock, PathBuf), Error> {
-        #[cfg(not(windows))]
-        let lock = |file| FileLock::try_new(file, true);
-        #[cfg(windows)]
-        let lock = |file| Ok(Some(FileLock::without(file)));
-        let locked = self.file().try_clone().and_then(lock).map_err(|error| self.unwritable(error))?;
-        // This error is not expected, because no other process knows the temporary name of the new file.
-        let locked = locked.ok_or_else(|| Error::in_use(self.path()))?;
-        let (_, path) = self.rename()?;
-        Ok((locked, path))
+    /// Calls `rename` to rename the new file to the path of an existing file, which it replaces. Its arguments are the new
+    /// file, and the absolute path of the existing file.
+    pub(crate) fn replace(
+        self,
+        rename: impl FnOnce(NamedTempFile, &Path) -> io::Result<()>,
+    ) -> Result<(), Error> {
+        let Destination { to, absolute, folder, .. } = self.destination;
+        let renamed = match self.temporary {
+            Temporary::File(file) => rename(file, &absolute),
+            // This error is not expected, because only a file replaces another one.
+            Temporary::Directory(..) => Err(ErrorKind::IsADirectory.into()),
+        };
+        renamed.map_err(|error| unwritable(&to, error))?;
+        // An error is ignored here, because the new file is complete and already renamed.
+        let _ = sync(folder.handle.as_ref());
+        Ok(())
     }
 
-    /// Renames the frame. Returns the open file with the header, and the path of this file.
+    /// Renames the frame to its path, where nothing exists yet. Returns the open file with the header, and the path of
+    /// this file.
     pub(crate) fn rename(self) -> Result<(File, PathBuf), Error> {
-        let Destination { to, absolute, replaces, folder, .. } = self.destination;
+        let Destination { to, absolute, folder, .. } = self.destination;
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
-                let named = if replaces {
-                    replace(file, &absolute)
-                } else {
-                    file.persist_noclobber(&absolute).map_err(|error| error.error)
-                };
-                (named.map_err(unwritable)?, absolute)
+                let named = file.persist_noclobber(&absolute);
+                (named.map_err(|error| unwritable(error.error))?, absolute)
             }
             Temporary::Directory(directory, file) => {
                 let path = absolute.join(SPARSE_INDEX);
@@ -306,24 +292,6 @@ fn check_writable(path: &Path) -> io::Result<()> {
 #[cfg(windows)]
 fn check_writable(path: &Path) -> io::Result<()> {
     if path.metadata()?.permissions().readonly() { Err(ErrorKind::PermissionDenied.into()) } else { Ok(()) }
-}
-
-/// Renames a new file to the path of an existing file. If the rename fails, the new file is removed.
-#[cfg(not(windows))]
-fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
-    new.persist(to).map_err(|error| error.error)
-}
-
-/// Renames a new file to the path of an existing file. If the rename fails, the new file is removed. The existing file
-/// may still be open, for example as the result of an earlier rewrite. tempfile's `persist` does not replace an open
-/// file, but the rename of the standard library does, since Windows 10.
-#[cfg(windows)]
-fn replace(new: NamedTempFile, to: &Path) -> io::Result<File> {
-    let (file, new) = new.keep()?;
-    fs::rename(&new, to).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
-    })?;
-    Ok(file)
 }
 
 /// Renames a new directory, unless the path exists.

@@ -1,0 +1,25 @@
+//! The lock of the file with the header, by which writers of this crate exclude each other: a `flock`. For Windows, see
+//! `header_lock_windows.rs`.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::read::lock::FileLock;
+
+/// Opens a file for writing and locks it; `None` if another writer has locked it.
+pub(super) fn take(path: &Path) -> io::Result<Option<FileLock>> {
+    FileLock::try_new(OpenOptions::new().read(true).write(true).open(path)?, true)
+}
+
+/// Replaces a locked file by a new file, and its lock by a lock of the new file. After an error, the new file is gone.
+pub(super) fn replace(lock: &mut FileLock, new: NamedTempFile, to: &Path) -> io::Result<()> {
+    // The new file is locked before the rename, so no other writer can lock it first. No other process knows its
+    // temporary name, so the lock is free.
+    let new_lock = FileLock::try_new(new.as_file().try_clone()?, true)?.ok_or(ErrorKind::WouldBlock)?;
+    new.persist(to).map_err(|error| error.error)?;
+    *lock = new_lock;
+    Ok(())
+}
