@@ -2,7 +2,6 @@
 //! other systems would keep other programs from reading the file. So a writer opens the file in a mode that lets other
 //! programs read it, but not write it.
 
-use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -84,11 +83,61 @@ fn persistently<T>(attempt: impl Fn() -> io::Result<Option<T>>) -> io::Result<T>
     }
 }
 
-/// The name of a new file just before it replaces the file at this path.
+/// The name of a new file just before it replaces the file at this path. If two long names of files differ only at
+/// their ends, one of these files cannot be locked while the other one is replaced.
 fn announced(path: &Path) -> PathBuf {
     let path = real(path).unwrap_or_else(|_| path.into());
-    let mut name = OsString::from(".b2nd-");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(".tmp");
-    path.with_file_name(name)
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(100).collect();
+    path.with_file_name(format!(".b2nd-{name}.tmp"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::windows::fs::OpenOptionsExt;
+
+    use super::*;
+
+    fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+
+    #[test]
+    fn replace_of_a_file_that_another_program_has_open_changes_nothing_and_keeps_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        fs::write(&path, "old").unwrap();
+        let mut lock = take(&path).unwrap().unwrap();
+        let new = || {
+            let new = NamedTempFile::new_in(folder.path()).unwrap();
+            fs::write(new.path(), "new").unwrap();
+            new
+        };
+        // With these share modes, Windows does not replace the file on any file system.
+        let reader = File::options().read(true).share_mode(1 | 2).open(&path).unwrap();
+        let error = replace(&mut lock, new(), &path).unwrap_err();
+        assert!(error.to_string().contains("may have the file open"), "{error}");
+        assert_eq!(content(folder.path()), [(path.clone(), b"old".to_vec())]);
+        assert!(take(&path).unwrap().is_none());
+        drop(reader);
+        replace(&mut lock, new(), &path).unwrap();
+        assert_eq!(content(folder.path()), [(path.clone(), b"new".to_vec())]);
+        assert!(take(&path).unwrap().is_none());
+        drop(lock);
+        assert!(take(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn take_is_none_while_a_new_file_is_announced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("{}.b2nd", "x".repeat(250)));
+        fs::write(&path, "old").unwrap();
+        fs::write(announced(&path), "new").unwrap();
+        let new = open_unshared(&announced(&path)).unwrap().unwrap();
+        assert!(take(&path).unwrap().is_none());
+        // A killed writer leaves the new file, but no lock of it.
+        drop(new);
+        assert!(take(&path).unwrap().is_some());
+    }
 }

@@ -222,8 +222,12 @@ impl NewFrame {
         let unwritable = |error| unwritable(&to, error);
         let new = match self.temporary {
             Temporary::File(file) => {
-                let named = file.persist_noclobber(&absolute);
-                (named.map_err(|error| unwritable(error.error))?, absolute)
+                // On Windows, the handle with which the new file was written keeps writers away, so the caller must not
+                // get it. The new file is opened before the rename, because no error may occur after the rename.
+                let reader =
+                    cfg!(windows).then(|| open_at_once(file.path())).transpose().map_err(unwritable)?;
+                let written = file.persist_noclobber(&absolute).map_err(|error| unwritable(error.error))?;
+                (reader.unwrap_or(written), absolute)
             }
             Temporary::Directory(directory, file) => {
                 let path = absolute.join(SPARSE_INDEX);

@@ -10,7 +10,7 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Remedy, Rewrite, Severity, SpecialValue,
     check,
 };
-use b2nd_lab::{copy, copy_tree, corpus, data, header_file, offset_field};
+use b2nd_lab::{copy, copy_tree, corpus, data, header_file, offset_field, unlock};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 
@@ -96,7 +96,7 @@ fn shape_dtype_and_metalayers_change_together_or_not_at_all() {
     let preview = edit.preview().unwrap();
     assert_eq!(fs::read(&path).unwrap(), before);
     locked(edit.apply());
-    File::unlock(&lock).unwrap();
+    unlock(&lock);
     frame.edit().shape(&shape).dtype(">i8").metalayer("vendor", &vendor).apply().unwrap();
     assert_eq!(counter(&folder.path().join("vlmetalayers.b2nd.b2lock")), 1, "one write");
 

@@ -14,7 +14,7 @@ use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, ChunkPlace, Error, ErrorKind, Frame, FrameBuilder,
     HeaderField, Rewrite, Salvage, Severity,
 };
-use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
+use b2nd_lab::{copy_tree, corpus, data, header_file, remove, unlock};
 use b2nd_serde::{Meta, Shapes, to_vec};
 use fastrand::Rng;
 
@@ -264,7 +264,11 @@ fn writers_at_the_same_time_lose_nothing() {
             }
         };
         let rewrite = |_| drop(patiently(|| Rewrite::new(path, path).patience(PATIENCE).apply()));
-        let writers: [&(dyn Fn(u16) + Sync); 5] = [&append, &append, &set, &edit, &rewrite];
+        let mut writers: Vec<&(dyn Fn(u16) + Sync)> = vec![&append, &append, &set, &rewrite];
+        // `edit` waits for the lock while its frame is open, and wine does not replace an open file.
+        if cfg!(not(windows)) {
+            writers.push(&edit);
+        }
         thread::scope(|scope| {
             for (first, writer) in (1..).map(|writer| 1000 * writer).zip(writers) {
                 scope.spawn(move || (first..first + ROUNDS).for_each(writer));
@@ -353,7 +357,7 @@ fn a_commit_sees_a_lock_file_that_was_made_meanwhile_and_leaves_no_part_of_it() 
         let before = files(&path);
         assert_eq!(locked(update.flush()), sidecar(&path, is_sparse));
         assert!(files(&path) == before);
-        File::unlock(&lock).unwrap();
+        unlock(&lock);
         update.flush().unwrap();
         assert_eq!(shape(&path), [9, 3]);
         assert!(errors(&path).is_empty());
@@ -395,11 +399,11 @@ fn edit_is_not_lost_in_a_file_that_was_replaced_while_it_waited_for_the_lock_fil
         // Waits until the edit has locked the file.
         let file = File::open(&path).unwrap();
         while !edit.is_finished() && File::try_lock_shared(&file).is_ok() {
-            File::unlock(&file).unwrap();
+            unlock(&file);
             thread::sleep(Duration::from_millis(5));
         }
         fs::rename(&other, &path).unwrap();
-        File::unlock(&lock).unwrap();
+        unlock(&lock);
         edit.join().unwrap()
     });
     // If the file was replaced just after the edit had locked it, the edit has locked the new file instead.
@@ -428,6 +432,7 @@ fn flush_is_changing_if_the_file_is_no_frame_any_more_and_an_io_error_if_it_is_g
 /// A thread acts as a program that uses only the lock file of C-Blosc2: while a commit of ours is under way, it makes
 /// this file and commits. If our commit fails, it must not remove a byte of the other commit.
 #[test]
+#[cfg_attr(windows, ignore = "on Windows, no other program can write a locked file")]
 fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
     let shapes = Shapes { shape: &[4, 3], ..ROW };
     let mut failed = [0; 2];
@@ -467,7 +472,7 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
                         options.open(to).unwrap().write_all(&bytes).unwrap();
                     }
                 }
-                File::unlock(&lock).unwrap();
+                unlock(&lock);
                 true
             });
             (update.flush(), committed.join().unwrap())
@@ -488,6 +493,7 @@ fn a_failed_commit_removes_nothing_that_another_program_has_committed() {
 /// A program reads an array that it opened before the commits of another program. Unix keeps a replaced file until it
 /// is closed.
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
     for seed in 0..30 {
         let (mut rng, is_sparse) = (Rng::with_seed(seed), seed % 2 == 1);
@@ -530,6 +536,7 @@ fn a_frame_that_was_opened_before_a_commit_reads_on_or_is_changing() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn unchanged_chunks_of_a_sparse_frame_are_read_after_a_commit() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
@@ -559,7 +566,10 @@ fn readers_beside_a_writer_see_one_commit_or_changing() {
         let mut update = ArrayUpdate::open(&path).unwrap();
         let fill = |update: &mut ArrayUpdate, number: u16| {
             update.write(&whole(&[40, 3]), &numbers([number; 120])).unwrap();
-            update.flush().unwrap();
+            // Wine does not replace a file that a reader has open. A commit that failed can be repeated.
+            while let Err(error) = update.flush() {
+                assert!(cfg!(windows) && error.kind() == ErrorKind::Io, "{error}");
+            }
         };
         fill(&mut update, 0);
         let is_over = AtomicBool::new(false);
@@ -615,6 +625,7 @@ fn first_item(path: &Path, chunk: u64) -> u16 {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "on Windows, no other program can write a locked file")]
 fn rewrite_of_a_frame_whose_chunk_is_overwritten_meanwhile_is_changing() {
     for (new, is_sparse) in [("array.b2nd", false), ("new.b2nd", false), ("new.b2nd", true)] {
         let folder = tempfile::tempdir().unwrap();
@@ -728,6 +739,7 @@ fn beside_a_commit(test: impl Fn(&Path, &mut (dyn FnMut(bool) + Send))) {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn salvage_beside_a_commit_is_changing() {
     beside_a_commit(|path, commit| {
         let new = path.with_file_name("new.b2nd");
@@ -761,6 +773,7 @@ fn salvage_beside_a_commit_is_changing() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn check_beside_a_commit_to_a_sparse_frame_is_changing() {
     beside_a_commit(|path, commit| {
         if path.is_file() {
@@ -785,6 +798,7 @@ fn check_beside_a_commit_to_a_sparse_frame_is_changing() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn dump_chunks_beside_a_commit_to_a_sparse_frame_is_changing() {
     beside_a_commit(|path, commit| {
         let (frame, mut is_over) = (Frame::open(path).unwrap(), false);
@@ -804,6 +818,7 @@ fn dump_chunks_beside_a_commit_to_a_sparse_frame_is_changing() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "wine does not replace an open file")]
 fn rewrite_beside_a_commit_is_changing() {
     beside_a_commit(|path, commit| {
         let new = path.with_file_name("new.b2nd");
@@ -823,6 +838,7 @@ fn rewrite_beside_a_commit_is_changing() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "on Windows, no other program can write a locked file")]
 fn flush_does_not_replace_a_chunk_that_was_overwritten_since_its_items_were_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array.b2nd");
@@ -855,10 +871,9 @@ fn edit_keeps_a_chunk_that_was_overwritten_before_and_after_a_killed_commit() {
     let mut frame = Frame::open(&path).unwrap();
     overwrite(&path, 2, 77);
     // The first bytes of a commit that was killed.
-    let file = File::options().append(true).open(&path).unwrap();
-    (&file).write_all(b"\0b2hole").unwrap();
+    File::options().append(true).open(&path).unwrap().write_all(b"\0b2hole").unwrap();
     frame.edit().dtype("<i2").apply().unwrap();
-    assert_eq!(file.metadata().unwrap().len(), frame.header().frame_len);
+    assert_eq!(path.metadata().unwrap().len(), frame.header().frame_len);
     assert_eq!(Array::open(&path).unwrap().slice(&[8..9, 0..1]).read_rows::<i16>().unwrap(), [77]);
 }
 

@@ -11,7 +11,7 @@ use b2nd_frame::{
     ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ReadAt, ZipMember, check, has_locks,
     scan, zip_member, zip_members,
 };
-use b2nd_lab::{corpus, data};
+use b2nd_lab::{corpus, data, unlock};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
 fn file(name: &str) -> Vec<u8> {
@@ -551,13 +551,13 @@ fn a_lock_beside_the_frame_is_waited_for() {
         });
         std::thread::sleep(Duration::from_millis(30));
         assert!(!waiting.is_finished());
-        File::unlock(&lock).unwrap();
+        unlock(&lock);
         waiting.join().unwrap().unwrap();
 
         // `open_stable` can share the lock with another reader, and releases the lock at its end.
         File::lock_shared(&lock).unwrap();
         assert!(Frame::open_stable(path, Duration::ZERO).is_ok());
-        File::unlock(&lock).unwrap();
+        unlock(&lock);
         File::try_lock(&lock).unwrap();
     }
 }

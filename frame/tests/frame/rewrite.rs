@@ -10,7 +10,7 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameType, Generation, HeaderField, Remedy, Rewrite,
     Severity, check,
 };
-use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, with_gap};
+use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, unlock, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 
 use crate::frames::{file, second_generation};
@@ -642,7 +642,7 @@ fn a_preview_is_what_comes_of_it_and_writes_nothing() {
         assert_eq!(fs::read(&path).unwrap(), file("uint16_6x8.caterva"));
         assert_eq!(locked(rewrite().apply()), folder.path("uint16_6x8.caterva.b2lock"));
 
-        File::unlock(&lock).unwrap();
+        unlock(&lock);
         let after = Rewrite::new(folder.path("uint16_6x8.caterva"), folder.path("copy")).dtype("<u2").apply();
         assert_eq!(after.unwrap().header_bytes(), preview.header_bytes());
         fs::remove_file(folder.path("copy")).unwrap();
