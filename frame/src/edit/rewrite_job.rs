@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use crate::check::{Check, chunk_files};
 use crate::chunk::entry::{ChunkPlace, EntryValue};
@@ -204,6 +204,7 @@ impl<'p> Job<'p> {
             }
             Body::Moved(index) => move_chunks(&frame, new, (header, index, trailer), progress)?,
         };
+        let opened = Some(SystemTime::now());
         // The old frame is compared again, because a writer without locks can have changed it while it was copied.
         let (file, path) = match (&self.old, lock) {
             (Some(old), OldLock::Writer(mut lock)) => {
@@ -241,7 +242,7 @@ impl<'p> Job<'p> {
                 new.rename()?
             }
         };
-        Ok(Frame { path: Some(path), version: file.version(), ..after.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), opened, version: file.version(), ..after.map_reader(|()| file) })
     }
 }
 

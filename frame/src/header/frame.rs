@@ -36,7 +36,7 @@ pub struct Frame<R = File> {
     pub(crate) path: Option<PathBuf>,
     /// Whether the frame was opened with the path of a directory.
     pub(crate) by_directory: bool,
-    /// A time after the file at `path` was opened and before it was read.
+    /// A time after the file at `path` was opened and before it was read. For a new file, a time before its rename.
     pub(crate) opened: Option<SystemTime>,
     /// The version of the reader before its first read; `None` if it is not known.
     pub(crate) version: Option<FileVersion>,

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{self, Path, PathBuf};
+use std::time::SystemTime;
 
 use tempfile::{Builder, NamedTempFile, TempDir};
 
@@ -193,8 +194,9 @@ impl NewFrame {
         // A failed write of a chunk can leave bytes after the end of the frame.
         self.file().set_len(frame.header().frame_len).map_err(|error| self.unwritable(error))?;
         self.sync()?;
+        let opened = Some(SystemTime::now());
         let (file, path) = self.rename()?;
-        Ok(Frame { path: Some(path), version: file.version(), ..frame.map_reader(|()| file) })
+        Ok(Frame { path: Some(path), opened, version: file.version(), ..frame.map_reader(|()| file) })
     }
 
     /// Calls `rename` to rename the new file to the path of an existing file, which it replaces. Its arguments are the new

@@ -664,22 +664,48 @@ fn an_error_of_a_replaced_sparse_frame_is_changing_whatever_the_time_of_the_inde
 #[cfg(unix)]
 #[test]
 fn a_chunk_file_with_a_number_that_a_later_commit_uses_again_is_changing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = copied("sparse.b2nd", folder.path());
-    let frame = Frame::open(&path).unwrap();
-    let mut chunks = frame.chunks().unwrap();
-    let [first, second] = [0, 1].map(|number| chunks.get(number).unwrap().unwrap());
-    // A commit first makes the new chunk file, and then the new index.
-    let chunk = path.join("00000000.chunk");
-    replace(&chunk);
-    // On some systems, a copy keeps the modification time.
-    written(&chunk, 0);
-    chunks.checked_header(&first).unwrap();
-    replace(&path.join("chunks.b2frame"));
-    refused(ErrorKind::Changing, chunks.checked_header(&first));
-    // This chunk file is from before the frame was opened, so it cannot belong to a later commit.
-    written(&path.join("00000001.chunk"), 100);
-    chunks.checked_header(&second).unwrap();
+    let old = data().join("sparse.b2nd");
+    let rewritten = |from: &Path, to: &Path| Rewrite::new(from, to).apply().unwrap();
+    let made = |path: &Path| {
+        let frame = Frame::open(&old).unwrap();
+        let meta = frame.array().unwrap().unwrap().meta().clone();
+        let mut writer = FrameBuilder::new(meta).create_sparse(path).unwrap();
+        let mut chunks = frame.chunks().unwrap();
+        while let Some(entry) = chunks.next().transpose().unwrap() {
+            writer.write_chunk(entry.number, &chunks.compressed(&entry).unwrap().unwrap()).unwrap();
+        }
+        writer.finish().unwrap().persist().unwrap()
+    };
+    let ways: [&dyn Fn(&Path) -> Frame; 4] = [
+        &|path| {
+            copy_tree(&old, path);
+            Frame::open(path).unwrap()
+        },
+        &made,
+        &|path| rewritten(&old, path),
+        &|path| {
+            copy_tree(&old, path);
+            rewritten(path, path)
+        },
+    ];
+    for new_frame in ways {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.b2nd");
+        let frame = new_frame(&path);
+        let mut chunks = frame.chunks().unwrap();
+        let [first, second] = [0, 1].map(|number| chunks.get(number).unwrap().unwrap());
+        // A commit first makes the new chunk file, and then the new index.
+        let chunk = path.join("00000000.chunk");
+        replace(&chunk);
+        // On some systems, a copy keeps the modification time.
+        written(&chunk, 0);
+        chunks.checked_header(&first).unwrap();
+        replace(&path.join("chunks.b2frame"));
+        refused(ErrorKind::Changing, chunks.checked_header(&first));
+        // This chunk file is from before the frame was opened, so it cannot belong to a later commit.
+        written(&path.join("00000001.chunk"), 100);
+        chunks.checked_header(&second).unwrap();
+    }
 }
 
 #[test]
