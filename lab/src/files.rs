@@ -1,6 +1,5 @@
 //! Real files: their folders, and copies that a test may change.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::{env, fmt, fs};
 
@@ -93,12 +92,6 @@ pub fn with_gap(folder: &Path, name: &str, gap: usize) -> PathBuf {
     file[16..24].copy_from_slice(&frame_len.to_be_bytes());
     fs::write(header_file(&path), file).unwrap();
     path
-}
-
-/// Releases the lock of a file. The result is ignored, because wine unlocks the file and reports an error.
-pub fn unlock(file: &File) {
-    let unlocked = file.unlock();
-    assert!(unlocked.is_ok() || cfg!(windows), "{unlocked:?}");
 }
 
 /// Removes a file, or a folder with its contents.

@@ -10,11 +10,11 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameBuilder, Remedy, Rewrite, Severity, SpecialValue,
     check,
 };
-use b2nd_lab::{copy, copy_tree, corpus, data, header_file, offset_field, unlock};
+use b2nd_lab::{copy, copy_tree, corpus, data, header_file, offset_field};
 use b2nd_serde::dtype::Dtype;
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 
-use crate::{locked, refused};
+use crate::{locked, refused, unlock};
 
 /// The positions that differ in two files of the same length.
 fn differences(before: &[u8], after: &[u8]) -> Vec<usize> {

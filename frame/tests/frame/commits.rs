@@ -14,11 +14,11 @@ use b2nd_frame::{
     Array, ArrayUpdate, Check, CheckDepth, ChunkHeader, ChunkPlace, Error, ErrorKind, Frame, FrameBuilder,
     HeaderField, Rewrite, Salvage, Severity,
 };
-use b2nd_lab::{copy_tree, corpus, data, header_file, remove, unlock};
+use b2nd_lab::{copy_tree, corpus, data, header_file, remove};
 use b2nd_serde::{Meta, Shapes, to_vec};
 use fastrand::Rng;
 
-use crate::{locked, refused};
+use crate::{locked, refused, unlock};
 
 /// Longer than any test waits: the writers take turns of some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -6,12 +6,12 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::{Recording, findings};
+use crate::{Recording, findings, unlock};
 use b2nd_frame::{
     ErrorKind, Finding, FindingCode, Frame, MemberContent, ObjectKind, ReadAt, ZipMember, check, has_locks,
     scan, zip_member, zip_members,
 };
-use b2nd_lab::{corpus, data, unlock};
+use b2nd_lab::{corpus, data};
 use rawzip::{CompressionMethod, ZipArchiveWriter};
 
 fn file(name: &str) -> Vec<u8> {

@@ -45,7 +45,6 @@ mod writing;
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
-#[cfg(target_os = "linux")]
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -53,6 +52,13 @@ use std::path::PathBuf;
 #[cfg(feature = "decompress")]
 use b2nd_frame::Array;
 use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame, ReadAt};
+
+/// Releases the lock of a file. The result is ignored, because wine unlocks the file and reports an error.
+#[track_caller]
+fn unlock(file: &fs::File) {
+    let unlocked = file.unlock();
+    assert!(unlocked.is_ok() || cfg!(windows), "{unlocked:?}");
+}
 
 /// Opens the frame at the start of these bytes, which must be valid.
 #[track_caller]

@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 use b2nd_chunk::{CParams, Compressor};
 use b2nd_frame::{Array, ArrayUpdate, Error, ErrorKind, FileVersion, Frame, FrameBuilder, ReadAt, Rewrite};
 use b2nd_frame::{Check, CheckDepth, ChunkHeader, Codec, Filter, Salvage};
-use b2nd_lab::{copy, copy_tree, data, unlock};
+use b2nd_lab::{copy, copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 
-use crate::{Recording, opened_array, refused};
+use crate::{Recording, opened_array, refused, unlock};
 
 fn is_shared<T: Send + Sync>(_: &T) {}
 

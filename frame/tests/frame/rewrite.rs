@@ -10,11 +10,11 @@ use b2nd_frame::{
     Error, ErrorKind, Finding, FindingCode, Frame, FrameType, Generation, HeaderField, Remedy, Rewrite,
     Severity, check,
 };
-use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, unlock, with_gap};
+use b2nd_lab::{copy_tree, corpus, data, frame_of, header_file, remove, stored_chunk, with_gap};
 use b2nd_serde::{Layout, Meta, Shapes, to_vec};
 
 use crate::frames::{file, second_generation};
-use crate::{index_start, locked, refused};
+use crate::{index_start, locked, refused, unlock};
 
 /// A temporary folder, into which a test writes its frames.
 struct Folder(tempfile::TempDir);
