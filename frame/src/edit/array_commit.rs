@@ -59,6 +59,7 @@ impl ArrayUpdate {
         if !self.is_changed {
             return Ok(());
         }
+        self.lock.take_again()?;
         self.lock.take_sidecar()?;
         let frame = self.state.reopen(&self.path, Some(&self.lock))?;
         let plan = self.plan()?;

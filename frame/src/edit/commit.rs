@@ -105,11 +105,15 @@ impl Commit<'_> {
             attributes.give_to(new.file(), true);
         }
         new.sync()?;
-        let committed = self.read_back(header, new.file())?;
+        let (frame, mut state) = self.read_back(header, new.file())?;
         self.compare_again()?;
         drop(old);
-        self.lock.rename(new)?;
-        Ok(committed)
+        self.lock.rename(new, || self.state.reopen(self.path, None).map(drop))?;
+        // Some file systems of Windows set the modification time once more when the file is closed.
+        if cfg!(windows) {
+            state.record_version(self.lock.file());
+        }
+        Ok((frame, state))
     }
 
     /// Makes the last checks before the new frame becomes valid. If there is a lock file now, takes its lock, and

@@ -3,25 +3,28 @@
 //! programs read it, but not write it.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
-use std::thread;
+use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
 
-use crate::read::lock::{FileLock, PAUSE, has_writer, is_over, is_sharing_violation, unshared};
-use crate::write::destination::real;
+use crate::error::Error;
+use crate::file_version::leads_to;
+use crate::read::lock::{FileLock, announced_path, is_being_replaced, is_sharing_violation, retry, unshared};
 
-/// How long a new file waits until no program has the old file open.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long the replacement of a file waits until no other program has the file open.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Opens a file for writing; `None` if another program has it open in a way that excludes this writer, or if another
 /// writer is replacing it.
 pub(super) fn take(path: &Path) -> io::Result<Option<FileLock>> {
-    let lock = open_unshared(path)?;
-    // `replace_closed` has no lock of the old file. So this test follows the locking of the old file.
-    Ok(lock.filter(|_| !has_writer(&announced(path))))
+    // A file that is open here cannot be replaced, so this is tested before the file is opened. The test afterwards
+    // finds a writer that has released its lock meanwhile.
+    if is_being_replaced(path) {
+        return Ok(None);
+    }
+    Ok(open_unshared(path)?.filter(|_| !is_being_replaced(path)))
 }
 
 fn open_unshared(path: &Path) -> io::Result<Option<FileLock>> {
@@ -31,19 +34,29 @@ fn open_unshared(path: &Path) -> io::Result<Option<FileLock>> {
     }
 }
 
-/// As on other systems. Since Windows 10, NTFS replaces a file that is open, such as a locked file. Some other file
-/// systems refuse this.
-pub(super) fn replace(lock: &mut FileLock, new: NamedTempFile, to: &Path) -> io::Result<()> {
-    let (file, path) = new.keep()?;
+/// As `open_unshared`, but waits for a moment, because a virus scanner, for example, may look at the file.
+fn open_unshared_patiently(path: &Path) -> Result<Option<FileLock>, Error> {
+    let deadline = Instant::now().checked_add(PATIENCE);
+    retry(deadline, || open_unshared(path).map_err(Error::writing))
+}
+
+/// Replaces a locked file by a new file, and its lock by a lock of the new file. `compare` fails if another program has
+/// changed the old file. After an error, the new file is gone.
+pub(super) fn replace(
+    lock: &mut FileLock,
+    new: NamedTempFile,
+    to: &Path,
+    compare: impl Fn() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (file, path) = new.keep().map_err(|error| Error::writing(error.into()))?;
     drop(file);
-    let replaced = open_unshared(&path).and_then(|new_lock| {
-        let new_lock = new_lock.ok_or(ErrorKind::WouldBlock)?;
+    let replaced = open_unshared_patiently(&path).and_then(|new_lock| {
+        let new_lock = new_lock.ok_or_else(|| Error::in_use(to))?;
+        // Since Windows 10, NTFS replaces an open file, such as a locked file.
         match fs::rename(&path, to) {
             Ok(()) => *lock = new_lock,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied || is_sharing_violation(&error) => {
-                replace_closed(lock, new_lock, &path, to)?;
-            }
-            Err(error) => return Err(error),
+            Err(error) if is_refusal(&error) => replace_closed(lock, new_lock, &path, to, compare)?,
+            Err(error) => return Err(Error::writing(error)),
         }
         Ok(())
     });
@@ -52,92 +65,187 @@ pub(super) fn replace(lock: &mut FileLock, new: NamedTempFile, to: &Path) -> io:
     })
 }
 
-/// Replaces a file on a file system that replaces a file only if no program has it open. So the old file is closed, and
-/// its lock is released, before the rename. Other writers of this crate do not take this lock meanwhile, because the
-/// new file already has its [announced] name, and is locked.
-fn replace_closed(lock: &mut FileLock, new_lock: FileLock, new: &Path, to: &Path) -> io::Result<()> {
-    let announced = announced(to);
-    fs::rename(new, &announced)?;
+/// Replaces a file on a file system that does not replace an open file. So the old file is closed before the rename,
+/// which releases its lock. Other writers of this crate do not take this lock meanwhile, because the new file already
+/// has its [announced path](announced_path), and is locked.
+fn replace_closed(
+    lock: &mut FileLock,
+    new_lock: FileLock,
+    new: &Path,
+    to: &Path,
+    compare: impl Fn() -> Result<(), Error>,
+) -> Result<(), Error> {
+    let announced = announced_path(to);
+    rename_patiently(new, &announced, || Ok(()))?;
     *lock = new_lock;
-    let Err(refusal) = persistently(|| fs::rename(&announced, to).map(Some)) else { return Ok(()) };
-    // If the lock of the old file cannot be taken again, the lock stays that of the new file. The new file is then not
-    // at the path, so each later commit fails.
-    if let Ok(old_lock) = persistently(|| open_unshared(to)) {
-        *lock = old_lock;
-    }
-    let _ = fs::remove_file(announced);
-    let text = format!("{refusal}; another program, or another part of this one, may have the file open");
-    Err(io::Error::new(refusal.kind(), text))
-}
-
-/// Calls `attempt` again for a moment, until it returns a value. Another program can have a file open only to look at
-/// it, for example a writer that tries to take its lock.
-fn persistently<T>(attempt: impl Fn() -> io::Result<Option<T>>) -> io::Result<T> {
-    let deadline = Instant::now().checked_add(PATIENCE);
-    loop {
-        match attempt() {
-            Ok(Some(value)) => return Ok(value),
-            result if is_over(deadline) => return Err(result.err().unwrap_or(ErrorKind::WouldBlock.into())),
-            _ => thread::sleep(PAUSE),
+    let is_announced = || leads_to(&announced, lock.file()).unwrap_or(false);
+    let renamed = rename_patiently(&announced, to, || {
+        // A file with another long name can have the same announced path.
+        if is_announced() { compare() } else { Err(Error::in_use(to)) }
+    });
+    if renamed.is_err() {
+        let is_announced = is_announced();
+        // The lock of the old file is taken again before the new file loses its announced path. If this fails, the lock
+        // stays that of the new file, until `WriterLock::take_again`.
+        if let Ok(Some(old_lock)) = open_unshared_patiently(to) {
+            *lock = old_lock;
+        }
+        if is_announced {
+            let _ = fs::rename(&announced, new);
         }
     }
+    renamed
 }
 
-/// The name of a new file just before it replaces the file at this path. If two long names of files differ only at
-/// their ends, one of these files cannot be locked while the other one is replaced.
-fn announced(path: &Path) -> PathBuf {
-    let path = real(path).unwrap_or_else(|_| path.into());
-    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(100).collect();
-    path.with_file_name(format!(".b2nd-{name}.tmp"))
+/// Renames a file. If another program has the replaced file open, waits for a moment. Calls `check` before each
+/// attempt.
+fn rename_patiently(from: &Path, to: &Path, check: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
+    let mut refusal = None;
+    let renamed = retry(Instant::now().checked_add(PATIENCE), || {
+        check()?;
+        match fs::rename(from, to) {
+            Err(error) if is_refusal(&error) => {
+                refusal = Some(error);
+                Ok(None)
+            }
+            renamed => renamed.map(Some).map_err(Error::writing),
+        }
+    })?;
+    renamed.ok_or_else(|| {
+        let refusal = refusal.unwrap_or_else(|| io::ErrorKind::PermissionDenied.into());
+        let text = format!("{refusal}; another program, or another part of this one, may have the file open");
+        Error::writing(io::Error::new(refusal.kind(), text))
+    })
+}
+
+/// Whether a rename may have failed because the file that it replaces is open.
+fn is_refusal(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::PermissionDenied || is_sharing_violation(error)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::File;
     use std::os::windows::fs::OpenOptionsExt;
+    use std::path::PathBuf;
+    use std::thread;
 
     use super::*;
+    use crate::error::ErrorKind;
 
-    fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-        let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    const SHARE_READ: u32 = 1;
+    const SHARE_WRITE: u32 = 2;
+
+    /// A locked file, and a new file that will replace it.
+    struct Files {
+        folder: tempfile::TempDir,
+        path: PathBuf,
+        lock: FileLock,
+    }
+
+    impl Files {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("a.b2nd");
+            fs::write(&path, "old").unwrap();
+            let lock = take(&path).unwrap().unwrap();
+            Self { folder, path, lock }
+        }
+
+        fn replace(&mut self) -> Result<(), Error> {
+            let new = NamedTempFile::new_in(self.folder.path()).unwrap();
+            fs::write(new.path(), "new").unwrap();
+            let compare =
+                || if fs::read(&self.path).unwrap() == b"old" { Ok(()) } else { Err(Error::changing(None)) };
+            replace(&mut self.lock, new, &self.path, compare)
+        }
+
+        /// Opens the file as some programs do. Windows replaces such a file on no file system.
+        fn open(&self, share_mode: u32) -> File {
+            File::options().read(true).share_mode(share_mode).open(&self.path).unwrap()
+        }
+
+        #[track_caller]
+        fn assert_has(&self, content: &str) {
+            let paths = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
+            let files: Vec<_> = paths.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect();
+            assert_eq!(files, [(self.path.clone(), content.into())]);
+        }
     }
 
     #[test]
     fn replace_of_a_file_that_another_program_has_open_changes_nothing_and_keeps_the_lock() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.b2nd");
-        fs::write(&path, "old").unwrap();
-        let mut lock = take(&path).unwrap().unwrap();
-        let new = || {
-            let new = NamedTempFile::new_in(folder.path()).unwrap();
-            fs::write(new.path(), "new").unwrap();
-            new
-        };
-        // With these share modes, Windows does not replace the file on any file system.
-        let reader = File::options().read(true).share_mode(1 | 2).open(&path).unwrap();
-        let error = replace(&mut lock, new(), &path).unwrap_err();
+        let mut files = Files::new();
+        let reader = files.open(SHARE_READ | SHARE_WRITE);
+        let error = files.replace().unwrap_err();
         assert!(error.to_string().contains("may have the file open"), "{error}");
-        assert_eq!(content(folder.path()), [(path.clone(), b"old".to_vec())]);
-        assert!(take(&path).unwrap().is_none());
+        files.assert_has("old");
+        assert!(take(&files.path).unwrap().is_none());
         drop(reader);
-        replace(&mut lock, new(), &path).unwrap();
-        assert_eq!(content(folder.path()), [(path.clone(), b"new".to_vec())]);
-        assert!(take(&path).unwrap().is_none());
+        files.replace().unwrap();
+        files.assert_has("new");
+        assert!(take(&files.path).unwrap().is_none());
+        let Files { path, lock, .. } = files;
         drop(lock);
         assert!(take(&path).unwrap().is_some());
     }
 
     #[test]
+    fn replace_waits_for_a_program_that_closes_the_file_soon_and_replaces_the_file_of_a_killed_writer() {
+        let mut files = Files::new();
+        fs::write(announced_path(&files.path), "of a killed writer").unwrap();
+        let reader = files.open(SHARE_READ | SHARE_WRITE);
+        let waiting = thread::spawn(move || {
+            thread::sleep(PATIENCE / 20);
+            drop(reader);
+        });
+        files.replace().unwrap();
+        waiting.join().unwrap();
+        files.assert_has("new");
+    }
+
+    #[test]
+    fn replace_of_a_file_that_another_program_has_changed_meanwhile_is_changing() {
+        let mut files = Files::new();
+        let (path, reader) = (files.path.clone(), files.open(SHARE_READ | SHARE_WRITE));
+        let other = thread::spawn(move || {
+            let file = retry(None, || Ok(File::options().write(true).open(&path).ok())).unwrap().unwrap();
+            io::Write::write_all(&mut &file, b"foreign").unwrap();
+            drop((file, reader));
+        });
+        assert_eq!(files.replace().unwrap_err().kind(), ErrorKind::Changing);
+        other.join().unwrap();
+        files.assert_has("foreign");
+    }
+
+    #[test]
+    fn replace_that_loses_the_lock_leaves_the_old_file_which_can_be_locked_again() {
+        let mut files = Files::new();
+        let (path, reader) = (files.path.clone(), files.open(SHARE_READ | SHARE_WRITE));
+        // This program excludes every writer once the lock is released.
+        let other = thread::spawn(move || {
+            let exclusive = || File::options().read(true).share_mode(SHARE_READ).open(&path).ok();
+            retry(None, || Ok(exclusive())).unwrap().unwrap()
+        });
+        assert_eq!(files.replace().unwrap_err().kind(), ErrorKind::Io);
+        drop((other.join().unwrap(), reader));
+        assert!(!leads_to(&files.path, files.lock.file()).unwrap());
+        files.lock = take(&files.path).unwrap().unwrap();
+        files.assert_has("old");
+    }
+
+    #[test]
     fn take_is_none_while_a_new_file_is_announced() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(format!("{}.b2nd", "x".repeat(250)));
-        fs::write(&path, "old").unwrap();
-        fs::write(announced(&path), "new").unwrap();
-        let new = open_unshared(&announced(&path)).unwrap().unwrap();
-        assert!(take(&path).unwrap().is_none());
-        // A killed writer leaves the new file, but no lock of it.
-        drop(new);
-        assert!(take(&path).unwrap().is_some());
+        for name in ["a.b2nd".to_owned(), "x".repeat(250), "\u{6570}".repeat(85)] {
+            let path = folder.path().join(name);
+            fs::write(&path, "old").unwrap();
+            fs::write(announced_path(&path), "new").unwrap();
+            let new = open_unshared(&announced_path(&path)).unwrap().unwrap();
+            assert!(take(&path).unwrap().is_none());
+            // A killed writer leaves the new file, but no lock of it.
+            drop(new);
+            assert!(take(&path).unwrap().is_some());
+        }
     }
 }

@@ -54,9 +54,9 @@ use crate::source::ReadAt;
 ///
 /// The new file is written under a temporary name in the same folder (`.b2nd-XXXXXX.tmp`), synced, checked, and then
 /// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, a
-/// file or directory with the temporary name can remain, and for a new sparse frame also an empty directory at its
+/// file or directory with a temporary name can remain, and for a new sparse frame also an empty directory at its
 /// path. After the rename no error is possible. The exception is a new directory on Windows, which is opened only after
-/// its rename. On Windows, some file systems, such as exFAT and network shares, do not replace a file that a program has
+/// its rename. On Windows, some file systems, such as exFAT and some network shares, do not replace a file that a program has
 /// open. There a rewrite in place fails with [`Io`](crate::ErrorKind::Io) while another program, or another `Frame` of
 /// this one, has the file open.
 ///

@@ -83,8 +83,25 @@ impl WriterLock {
     }
 
     /// Renames a new file to the path of the locked file, which it replaces, and locks the new file in the place of the
-    /// old one. After an error, the new file is gone.
-    pub(crate) fn rename(&mut self, new: NewFrame) -> Result<(), Error> {
-        new.replace(|new, to| header_lock::replace(&mut self.header, new, to))
+    /// old one. `compare` fails if another program has changed the frame. After an error, the new file is gone, and the
+    /// lock of the old file may be lost.
+    pub(crate) fn rename(
+        &mut self,
+        new: NewFrame,
+        compare: impl Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        new.replace(|new, to| header_lock::replace(&mut self.header, new, to, compare))
+    }
+
+    /// Takes the lock of the file at the path if [`rename`](Self::rename) has lost it.
+    #[cfg(feature = "compress")]
+    pub(crate) fn take_again(&mut self) -> Result<(), Error> {
+        // On other systems, a lock is not lost. There, another program has put another file at the path.
+        if cfg!(windows) && !self.is_of(&self.path) {
+            let header =
+                header_lock::take(&self.path).map_err(|error| Error::io("write", &self.path, error))?;
+            self.header = header.ok_or_else(|| Error::in_use(&self.path))?;
+        }
+        Ok(())
     }
 }

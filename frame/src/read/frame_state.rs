@@ -79,9 +79,14 @@ impl FrameState {
         let is_of_file = self.version == file.version();
         let written = write();
         if is_of_file {
-            self.version = file.version();
+            self.record_version(file);
         }
         written
+    }
+
+    /// Records the version of the file of the frame, which no other program has written since this state was read.
+    pub(crate) fn record_version(&mut self, file: &File) {
+        self.version = file.version();
     }
 
     /// Whether another state has the same header, index and trailer. The versions of the files are not compared.

@@ -79,9 +79,31 @@ pub(crate) fn has_writer(path: &Path) -> bool {
     let is_locked =
         open_at_once(path).and_then(|file| FileLock::try_new(file, false)).is_ok_and(|lock| lock.is_none());
     #[cfg(windows)]
-    let is_locked =
-        unshared(OpenOptions::new().read(true)).open(path).is_err_and(|error| is_sharing_violation(&error));
+    let is_locked = is_open_for_writing(path) || is_being_replaced(path);
     is_locked
+}
+
+#[cfg(windows)]
+fn is_open_for_writing(path: &Path) -> bool {
+    unshared(OpenOptions::new().read(true)).open(path).is_err_and(|error| is_sharing_violation(&error))
+}
+
+/// Whether a writer is replacing the file, and has released its lock of the file for this.
+#[cfg(windows)]
+pub(crate) fn is_being_replaced(path: &Path) -> bool {
+    is_open_for_writing(&announced_path(path))
+}
+
+/// The path of a new file just before it replaces the file at `path`. The longest names are cut, so two files can have
+/// the same announced path.
+#[cfg(windows)]
+pub(crate) fn announced_path(path: &Path) -> PathBuf {
+    const MAX_LEN: usize = 255 - ".b2nd-.tmp".len();
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = name.char_indices().map(|(start, character)| start + character.len_utf8());
+    let end = ends.take_while(|&end| end <= MAX_LEN).last().unwrap_or_default();
+    path.with_file_name(format!(".b2nd-{}.tmp", name.get(..end).unwrap_or_default()))
 }
 
 /// A lock of a file. Dropping it releases the lock.

@@ -203,15 +203,15 @@ impl NewFrame {
     /// file, and the absolute path of the existing file.
     pub(crate) fn replace(
         self,
-        rename: impl FnOnce(NamedTempFile, &Path) -> io::Result<()>,
+        rename: impl FnOnce(NamedTempFile, &Path) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Destination { to, absolute, folder, .. } = self.destination;
         let renamed = match self.temporary {
             Temporary::File(file) => rename(file, &absolute),
             // This error is not expected, because only a file replaces another one.
-            Temporary::Directory(..) => Err(ErrorKind::IsADirectory.into()),
+            Temporary::Directory(..) => Err(Error::writing(ErrorKind::IsADirectory.into())),
         };
-        renamed.map_err(|error| unwritable(&to, error))?;
+        renamed.map_err(|error| error.at(Some(&to)))?;
         // An error is ignored here, because the new file is complete and already renamed.
         let _ = sync(folder.handle.as_ref());
         Ok(())

@@ -53,7 +53,7 @@ use std::path::PathBuf;
 use b2nd_frame::Array;
 use b2nd_frame::{Check, Error, ErrorKind, Finding, Frame, ReadAt};
 
-/// Releases the lock of a file. The result is ignored, because wine unlocks the file and reports an error.
+/// Releases the lock of a file. On Windows, errors are ignored, because wine unlocks the file and reports an error.
 #[track_caller]
 fn unlock(file: &fs::File) {
     let unlocked = file.unlock();
