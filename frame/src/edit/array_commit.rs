@@ -44,7 +44,8 @@ impl ArrayUpdate {
     ///
     /// - [`Changing`](crate::ErrorKind::Changing) if another program has changed the frame.
     /// - [`Locked`](crate::ErrorKind::Locked) if another program has made a `.b2lock` file since the `ArrayUpdate` was
-    ///   opened, and still holds the lock of that file.
+    ///   opened, and still holds the lock of that file. On Windows also if an earlier commit has failed with `Io`, and
+    ///   another writer has the frame's file now.
     /// - [`TooLarge`](crate::ErrorKind::TooLarge) if a length is too large for the format.
     /// - [`Malformed`](crate::ErrorKind::Malformed) if the check of the new frame finds an error, although no other
     ///   program has changed the file.
@@ -61,7 +62,7 @@ impl ArrayUpdate {
         }
         self.lock.take_again()?;
         self.lock.take_sidecar()?;
-        let frame = self.state.reopen(&self.path, Some(&self.lock))?;
+        let frame = self.state.reopen(&self.path, Some(self.lock.file()))?;
         let plan = self.plan()?;
         let mut old = self.read_old(&frame)?;
         let (frame, state) = if self.frame.header().is_sparse() {

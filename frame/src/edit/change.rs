@@ -36,8 +36,8 @@ use crate::source::ReadAt;
 /// stale, so python-blosc2 does not use them before it has built them again (`rebuild_index`). Indexes that cannot be
 /// read are removed. To read compressed indexes, the feature `decompress` is needed. Query results that python-blosc2
 /// 4.2 and 4.3 stored are always removed. In a sparse frame, nothing is written after the end of the frame: a new file
-/// with the new trailer replaces `chunks.b2frame`. On Windows, some file systems, such as exFAT and some network shares, do
-/// not replace an open file, and the frame has this file open. There such an edit fails with
+/// with the new trailer replaces `chunks.b2frame`. On Windows, some file systems, such as exFAT and some network
+/// shares, do not replace an open file, and the frame has this file open. There such an edit fails with
 /// [`Io`](crate::ErrorKind::Io), and only a [`Rewrite`](crate::Rewrite) in place can make the change.
 ///
 /// ```

@@ -17,10 +17,10 @@ use crate::chunk::hole::START;
 use crate::edit::read_back::{WithHeader, read_back};
 use crate::edit::table_column::refuse_column;
 use crate::edit::writer_lock::WriterLock;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::header::frame::Frame;
 use crate::read::frame_state::FrameState;
-use crate::read::open::{open_at_once, open_frame};
+use crate::read::open::open_at_once;
 use crate::source::{ReadAt, read_up_to};
 use crate::write::destination::NewFrame;
 use crate::write::file_attributes::FileAttributes;
@@ -108,8 +108,8 @@ impl Commit<'_> {
         let (frame, mut state) = self.read_back(header, new.file())?;
         self.compare_again()?;
         drop(old);
-        self.lock.rename(new, || self.state.reopen(self.path, None).map(drop))?;
-        // Some file systems of Windows set the modification time once more when the file is closed.
+        self.lock.rename(new, self.state)?;
+        // On some file systems of Windows, the modification time is final only when the written file is closed.
         if cfg!(windows) {
             state.record_version(self.lock.file());
         }
@@ -124,13 +124,13 @@ impl Commit<'_> {
         if self.changes_items {
             refuse_column(self.path)?;
         }
-        self.state.reopen(self.path, Some(self.lock)).map(drop)
+        self.state.reopen(self.path, Some(self.lock.file())).map(drop)
     }
 
     /// Whether the old frame is unchanged, and all programs that use the lock file of C-Blosc2 are excluded from
     /// changing it now.
     pub(crate) fn is_alone(&mut self) -> bool {
-        self.lock.excludes_others() && self.state.reopen(self.path, Some(self.lock)).is_ok()
+        self.lock.excludes_others() && self.state.reopen(self.path, Some(self.lock.file())).is_ok()
     }
 
     /// Checks the new frame. An error is `Changing` if another program may have caused it.
@@ -189,22 +189,6 @@ impl<R> Frame<R> {
     }
 }
 
-impl FrameState {
-    /// Opens the frame again. Fails if the frame is no longer in this state, or if a file other than the locked one is
-    /// now at its path.
-    pub(crate) fn reopen(&self, path: &Path, lock: Option<&WriterLock>) -> Result<Frame, Error> {
-        let is_same = |frame: &Frame| {
-            let is_of_file = lock.is_none_or(|lock| lock.is_of(path));
-            Ok(is_of_file && self.has_version_of(frame) && Self::of(frame)? == *self)
-        };
-        match open_frame(path).and_then(|frame| Ok(is_same(&frame)?.then_some(frame))) {
-            Ok(Some(frame)) => Ok(frame),
-            Err(error) if error.kind() != ErrorKind::Malformed => Err(error),
-            Ok(None) | Err(_) => Err(Error::changing(None)),
-        }
-    }
-}
-
 /// The bytes of a header that differ from the old header. Both headers have the same length.
 pub(crate) struct HeaderWrite {
     start: u64,
@@ -242,6 +226,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::error::ErrorKind;
+    use crate::read::open::open_frame;
 
     #[test]
     fn behind_calls_a_wrong_frame_malformed_unless_another_program_has_changed_the_old_one() {

@@ -8,6 +8,7 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 
 use crate::error::Error;
+use crate::read::frame_state::FrameState;
 use crate::read::lock::FileLock;
 
 /// Opens a file for writing and locks it; `None` if another writer has locked it.
@@ -16,12 +17,12 @@ pub(super) fn take(path: &Path) -> io::Result<Option<FileLock>> {
 }
 
 /// Replaces a locked file by a new file, and its lock by a lock of the new file. After an error, the new file is gone.
-// `compare` is only used on Windows, where the lock of the old file may have to be released before the rename.
+// The state of the old frame is only used on Windows, where the lock may have to be released before the rename.
 pub(super) fn replace(
     lock: &mut FileLock,
     new: NamedTempFile,
     to: &Path,
-    _compare: impl Fn() -> Result<(), Error>,
+    _old: &mut FrameState,
 ) -> Result<(), Error> {
     // The new file is locked before the rename, so no other writer can lock it first. No other process knows its
     // temporary name, so the lock is free.

@@ -2,7 +2,7 @@
 //! other systems would keep other programs from reading the file. So a writer opens the file in a mode that lets other
 //! programs read it, but not write it.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 
 use crate::error::Error;
-use crate::file_version::leads_to;
-use crate::read::lock::{FileLock, announced_path, is_being_replaced, is_sharing_violation, retry, unshared};
+use crate::read::frame_state::FrameState;
+use crate::read::lock::{
+    FileLock, announced_path, is_open_for_writing, is_sharing_violation, retry, unshared,
+};
 
 /// How long the replacement of a file waits until no other program has the file open.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,12 +21,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Opens a file for writing; `None` if another program has it open in a way that excludes this writer, or if another
 /// writer is replacing it.
 pub(super) fn take(path: &Path) -> io::Result<Option<FileLock>> {
+    let announced = announced_path(path);
     // A file that is open here cannot be replaced, so this is tested before the file is opened. The test afterwards
     // finds a writer that has released its lock meanwhile.
-    if is_being_replaced(path) {
+    if is_open_for_writing(&announced) {
         return Ok(None);
     }
-    Ok(open_unshared(path)?.filter(|_| !is_being_replaced(path)))
+    Ok(open_unshared(path)?.filter(|_| !is_open_for_writing(&announced)))
 }
 
 fn open_unshared(path: &Path) -> io::Result<Option<FileLock>> {
@@ -40,13 +43,13 @@ fn open_unshared_patiently(path: &Path) -> Result<Option<FileLock>, Error> {
     retry(deadline, || open_unshared(path).map_err(Error::writing))
 }
 
-/// Replaces a locked file by a new file, and its lock by a lock of the new file. `compare` fails if another program has
-/// changed the old file. After an error, the new file is gone.
+/// Replaces a locked file by a new file, and its lock by a lock of the new file. `old` is the state of the old frame.
+/// After an error, the new file is gone, and the lock may be lost.
 pub(super) fn replace(
     lock: &mut FileLock,
     new: NamedTempFile,
     to: &Path,
-    compare: impl Fn() -> Result<(), Error>,
+    old: &mut FrameState,
 ) -> Result<(), Error> {
     let (file, path) = new.keep().map_err(|error| Error::writing(error.into()))?;
     drop(file);
@@ -55,7 +58,7 @@ pub(super) fn replace(
         // Since Windows 10, NTFS replaces an open file, such as a locked file.
         match fs::rename(&path, to) {
             Ok(()) => *lock = new_lock,
-            Err(error) if is_refusal(&error) => replace_closed(lock, new_lock, &path, to, compare)?,
+            Err(error) if is_refusal(&error) => replace_closed(lock, new_lock, &path, to, old)?,
             Err(error) => return Err(Error::writing(error)),
         }
         Ok(())
@@ -73,28 +76,25 @@ fn replace_closed(
     new_lock: FileLock,
     new: &Path,
     to: &Path,
-    compare: impl Fn() -> Result<(), Error>,
+    old: &mut FrameState,
 ) -> Result<(), Error> {
     let announced = announced_path(to);
+    let reader = File::open(to).map_err(Error::writing)?;
     rename_patiently(new, &announced, || Ok(()))?;
-    *lock = new_lock;
-    let is_announced = || leads_to(&announced, lock.file()).unwrap_or(false);
-    let renamed = rename_patiently(&announced, to, || {
-        // A file with another long name can have the same announced path.
-        if is_announced() { compare() } else { Err(Error::in_use(to)) }
-    });
-    if renamed.is_err() {
-        let is_announced = is_announced();
+    // On some file systems, the modification time is final only when the written file is closed.
+    old.follow(&reader, || *lock = new_lock);
+    drop(reader);
+    let replaced = rename_patiently(&announced, to, || old.reopen(to, None).map(drop));
+    if replaced.is_err() {
         // The lock of the old file is taken again before the new file loses its announced path. If this fails, the lock
         // stays that of the new file, until `WriterLock::take_again`.
         if let Ok(Some(old_lock)) = open_unshared_patiently(to) {
             *lock = old_lock;
         }
-        if is_announced {
-            let _ = fs::rename(&announced, new);
-        }
+        // Some file systems remove a file only when it is closed. Until then, no other new file could get its path.
+        let _ = fs::rename(&announced, new);
     }
-    renamed
+    replaced
 }
 
 /// Renames a file. If another program has the replaced file open, waits for a moment. Calls `check` before each
@@ -102,19 +102,17 @@ fn replace_closed(
 fn rename_patiently(from: &Path, to: &Path, check: impl Fn() -> Result<(), Error>) -> Result<(), Error> {
     let mut refusal = None;
     let renamed = retry(Instant::now().checked_add(PATIENCE), || {
-        check()?;
-        match fs::rename(from, to) {
-            Err(error) if is_refusal(&error) => {
+        match check().and_then(|()| fs::rename(from, to).map_err(Error::writing)) {
+            Err(error) if error.io_error().is_some_and(is_refusal) => {
                 refusal = Some(error);
                 Ok(None)
             }
-            renamed => renamed.map(Some).map_err(Error::writing),
+            renamed => renamed.map(Some),
         }
     })?;
     renamed.ok_or_else(|| {
-        let refusal = refusal.unwrap_or_else(|| io::ErrorKind::PermissionDenied.into());
-        let text = format!("{refusal}; another program, or another part of this one, may have the file open");
-        Error::writing(io::Error::new(refusal.kind(), text))
+        let refusal = refusal.unwrap_or_else(|| Error::in_use(to));
+        refusal.advise("; another program, or another part of this one, may have the file open")
     })
 }
 
@@ -125,39 +123,43 @@ fn is_refusal(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::windows::fs::OpenOptionsExt;
     use std::path::PathBuf;
     use std::thread;
 
     use super::*;
     use crate::error::ErrorKind;
+    use crate::file_version::leads_to;
+    use crate::read::open::open_frame;
 
     const SHARE_READ: u32 = 1;
     const SHARE_WRITE: u32 = 2;
 
-    /// A locked file, and a new file that will replace it.
+    const OLD: &str = "tests/data/int32_3x5.b2nd";
+    const NEW: &str = "tests/data/vlmetalayers.b2nd";
+
+    /// A locked file with the bytes of `OLD`, which the file `NEW` will replace.
     struct Files {
         folder: tempfile::TempDir,
         path: PathBuf,
         lock: FileLock,
+        state: FrameState,
     }
 
     impl Files {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("a.b2nd");
-            fs::write(&path, "old").unwrap();
+            fs::copy(OLD, &path).unwrap();
             let lock = take(&path).unwrap().unwrap();
-            Self { folder, path, lock }
+            let state = FrameState::of(&open_frame(&path).unwrap()).unwrap();
+            Self { folder, path, lock, state }
         }
 
         fn replace(&mut self) -> Result<(), Error> {
             let new = NamedTempFile::new_in(self.folder.path()).unwrap();
-            fs::write(new.path(), "new").unwrap();
-            let compare =
-                || if fs::read(&self.path).unwrap() == b"old" { Ok(()) } else { Err(Error::changing(None)) };
-            replace(&mut self.lock, new, &self.path, compare)
+            fs::write(new.path(), fs::read(NEW).unwrap()).unwrap();
+            replace(&mut self.lock, new, &self.path, &mut self.state)
         }
 
         /// Opens the file as some programs do. Windows replaces such a file on no file system.
@@ -166,10 +168,10 @@ mod tests {
         }
 
         #[track_caller]
-        fn assert_has(&self, content: &str) {
+        fn assert_has(&self, content: &[u8]) {
             let paths = fs::read_dir(&self.folder).unwrap().map(|entry| entry.unwrap().path());
-            let files: Vec<_> = paths.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect();
-            assert_eq!(files, [(self.path.clone(), content.into())]);
+            assert_eq!(paths.collect::<Vec<_>>(), [&*self.path]);
+            assert!(fs::read(&self.path).unwrap() == content);
         }
     }
 
@@ -179,11 +181,11 @@ mod tests {
         let reader = files.open(SHARE_READ | SHARE_WRITE);
         let error = files.replace().unwrap_err();
         assert!(error.to_string().contains("may have the file open"), "{error}");
-        files.assert_has("old");
+        files.assert_has(&fs::read(OLD).unwrap());
         assert!(take(&files.path).unwrap().is_none());
         drop(reader);
         files.replace().unwrap();
-        files.assert_has("new");
+        files.assert_has(&fs::read(NEW).unwrap());
         assert!(take(&files.path).unwrap().is_none());
         let Files { path, lock, .. } = files;
         drop(lock);
@@ -201,7 +203,7 @@ mod tests {
         });
         files.replace().unwrap();
         waiting.join().unwrap();
-        files.assert_has("new");
+        files.assert_has(&fs::read(NEW).unwrap());
     }
 
     #[test]
@@ -210,12 +212,13 @@ mod tests {
         let (path, reader) = (files.path.clone(), files.open(SHARE_READ | SHARE_WRITE));
         let other = thread::spawn(move || {
             let file = retry(None, || Ok(File::options().write(true).open(&path).ok())).unwrap().unwrap();
+            file.set_len(0).unwrap();
             io::Write::write_all(&mut &file, b"foreign").unwrap();
             drop((file, reader));
         });
         assert_eq!(files.replace().unwrap_err().kind(), ErrorKind::Changing);
         other.join().unwrap();
-        files.assert_has("foreign");
+        files.assert_has(b"foreign");
     }
 
     #[test]
@@ -228,10 +231,11 @@ mod tests {
             retry(None, || Ok(exclusive())).unwrap().unwrap()
         });
         assert_eq!(files.replace().unwrap_err().kind(), ErrorKind::Io);
+        // This is the lock of the new file, which is no longer there.
         drop((other.join().unwrap(), reader));
         assert!(!leads_to(&files.path, files.lock.file()).unwrap());
         files.lock = take(&files.path).unwrap().unwrap();
-        files.assert_has("old");
+        files.assert_has(&fs::read(OLD).unwrap());
     }
 
     #[test]

@@ -56,9 +56,9 @@ use crate::source::ReadAt;
 /// renamed. Other processes therefore see either the old file or the complete new file. If this process is killed, a
 /// file or directory with a temporary name can remain, and for a new sparse frame also an empty directory at its
 /// path. After the rename no error is possible. The exception is a new directory on Windows, which is opened only after
-/// its rename. On Windows, some file systems, such as exFAT and some network shares, do not replace a file that a program has
-/// open. There a rewrite in place fails with [`Io`](crate::ErrorKind::Io) while another program, or another `Frame` of
-/// this one, has the file open.
+/// its rename. On Windows, some file systems, such as exFAT and some network shares, do not replace an open file. There
+/// a rewrite in place fails with [`Io`](crate::ErrorKind::Io) while another program, or another `Frame` of this one,
+/// has the file open.
 ///
 /// If a sparse frame is rewritten in place, its directory stays, and only `chunks.b2frame` is replaced. Otherwise a new
 /// sparse frame is a new directory. On systems other than Windows, an empty directory is at the path for a moment

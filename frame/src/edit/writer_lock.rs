@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::edit::header_lock;
 use crate::error::Error;
 use crate::file_version::leads_to;
+use crate::read::frame_state::FrameState;
 use crate::read::lock::{ExclusiveSidecar, FileLock, PAUSE, retry};
 use crate::write::destination::NewFrame;
 
@@ -34,14 +35,7 @@ impl WriterLock {
         // Another program can hold the lock for a moment, only to test whether the file can be locked (`has_locks`). So
         // there is always a second attempt. If the clock cannot represent the deadline, the wait has no limit.
         let deadline = Instant::now().checked_add(patience.max(PAUSE));
-        let unwritable = |error| Error::io("write", path, error);
-        let header = retry(deadline, || {
-            let Some(lock) = header_lock::take(path).map_err(unwritable)? else { return Ok(None) };
-            // Before the lock was taken, a commit can have put another file at the path. Then the locked file is no
-            // longer part of the frame.
-            Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
-        })?;
-        let header = header.ok_or_else(|| Error::in_use(path))?;
+        let header = take_header(path, deadline)?;
         let sidecar = ExclusiveSidecar::take(path, is_sparse, deadline)?;
         Ok(Self { header, sidecar, path: path.into(), is_sparse, patience })
     }
@@ -49,11 +43,6 @@ impl WriterLock {
     /// The locked file with the header, open for reading and writing.
     pub(crate) fn file(&self) -> &File {
         self.header.file()
-    }
-
-    /// Whether the path leads to the locked file.
-    pub(crate) fn is_of(&self, path: &Path) -> bool {
-        leads_to(path, self.file()).unwrap_or(false)
     }
 
     /// Takes the lock of C-Blosc2 if another program has made a lock file since [`take`](Self::take).
@@ -83,25 +72,30 @@ impl WriterLock {
     }
 
     /// Renames a new file to the path of the locked file, which it replaces, and locks the new file in the place of the
-    /// old one. `compare` fails if another program has changed the frame. After an error, the new file is gone, and the
-    /// lock of the old file may be lost.
-    pub(crate) fn rename(
-        &mut self,
-        new: NewFrame,
-        compare: impl Fn() -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        new.replace(|new, to| header_lock::replace(&mut self.header, new, to, compare))
+    /// old one. `old` is the state of the old frame. After an error, the lock may be lost.
+    pub(crate) fn rename(&mut self, new: NewFrame, old: &mut FrameState) -> Result<(), Error> {
+        new.replace(|new, to| header_lock::replace(&mut self.header, new, to, old))
     }
 
-    /// Takes the lock of the file at the path if [`rename`](Self::rename) has lost it.
+    /// Takes the lock of the file with the header again if [`rename`](Self::rename) has lost it.
     #[cfg(feature = "compress")]
     pub(crate) fn take_again(&mut self) -> Result<(), Error> {
-        // On other systems, a lock is not lost. There, another program has put another file at the path.
-        if cfg!(windows) && !self.is_of(&self.path) {
-            let header =
-                header_lock::take(&self.path).map_err(|error| Error::io("write", &self.path, error))?;
-            self.header = header.ok_or_else(|| Error::in_use(&self.path))?;
+        // On other systems, no lock is lost. There, another program has put another file at the path.
+        if cfg!(windows) && !leads_to(&self.path, self.file()).unwrap_or(false) {
+            self.header = take_header(&self.path, Instant::now().checked_add(PAUSE))?;
         }
         Ok(())
     }
+}
+
+/// Takes the lock of the file with the header, and waits for it at most until the deadline.
+fn take_header(path: &Path, deadline: Option<Instant>) -> Result<FileLock, Error> {
+    let unwritable = |error| Error::io("write", path, error);
+    let header = retry(deadline, || {
+        let Some(lock) = header_lock::take(path).map_err(unwritable)? else { return Ok(None) };
+        // Before the lock was taken, a commit can have put another file at the path. Then the locked file is no longer
+        // part of the frame.
+        Ok(leads_to(path, lock.file()).map_err(unwritable)?.then_some(lock))
+    })?;
+    header.ok_or_else(|| Error::in_use(path))
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::chunk::entry::index_start;
 use crate::chunk_file;
 use crate::error::{Error, ErrorKind};
-use crate::file_version::{FileStamp, FileVersion, StampHash, has_changed};
+use crate::file_version::{FileStamp, FileVersion, StampHash, has_changed, leads_to};
 use crate::header::frame::Frame;
 use crate::read::lock::share_sidecar;
 use crate::read::open::open_frame;
@@ -66,6 +66,20 @@ impl FrameState {
         let last = len.saturating_sub(COMPARED).min(COMPARED);
         hasher.write(&frame.read_range(start.saturating_add(len - last), last)?);
         Ok(Self { header: frame.header_bytes().to_vec(), index_and_trailer: hasher.finish(), version })
+    }
+
+    /// Opens the frame again. Fails if the frame is no longer in this state, or if a file other than `locked` is now at
+    /// its path.
+    pub(crate) fn reopen(&self, path: &Path, locked: Option<&File>) -> Result<Frame, Error> {
+        let is_same = |frame: &Frame| {
+            let is_locked = locked.is_none_or(|locked| leads_to(path, locked).unwrap_or(false));
+            Ok(is_locked && self.has_version_of(frame) && Self::of(frame)? == *self)
+        };
+        match open_frame(path).and_then(|frame| Ok(is_same(&frame)?.then_some(frame))) {
+            Ok(Some(frame)) => Ok(frame),
+            Err(error) if error.kind() != ErrorKind::Malformed => Err(error),
+            Ok(None) | Err(_) => Err(Error::changing(None)),
+        }
     }
 
     /// Whether a frame has the header and the version of this state. Index and trailer are not read.

@@ -79,31 +79,27 @@ pub(crate) fn has_writer(path: &Path) -> bool {
     let is_locked =
         open_at_once(path).and_then(|file| FileLock::try_new(file, false)).is_ok_and(|lock| lock.is_none());
     #[cfg(windows)]
-    let is_locked = is_open_for_writing(path) || is_being_replaced(path);
+    let is_locked = is_open_for_writing(path) || is_open_for_writing(&announced_path(path));
     is_locked
 }
 
+/// Whether a program has the file open for writing, or does not let others read it.
 #[cfg(windows)]
-fn is_open_for_writing(path: &Path) -> bool {
+pub(crate) fn is_open_for_writing(path: &Path) -> bool {
     unshared(OpenOptions::new().read(true)).open(path).is_err_and(|error| is_sharing_violation(&error))
 }
 
-/// Whether a writer is replacing the file, and has released its lock of the file for this.
-#[cfg(windows)]
-pub(crate) fn is_being_replaced(path: &Path) -> bool {
-    is_open_for_writing(&announced_path(path))
-}
-
-/// The path of a new file just before it replaces the file at `path`. The longest names are cut, so two files can have
-/// the same announced path.
+/// The path of a new file just before it replaces the file at `path`, if the lock of that file must be released before.
+/// Then the lock of the new file keeps other writers away. The name is a hash (FNV-1a), because it must be the same in
+/// each process, and the name of the old file may have the maximum length.
 #[cfg(windows)]
 pub(crate) fn announced_path(path: &Path) -> PathBuf {
-    const MAX_LEN: usize = 255 - ".b2nd-.tmp".len();
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.into());
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let ends = name.char_indices().map(|(start, character)| start + character.len_utf8());
-    let end = ends.take_while(|&end| end <= MAX_LEN).last().unwrap_or_default();
-    path.with_file_name(format!(".b2nd-{}.tmp", name.get(..end).unwrap_or_default()))
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    path.with_file_name(format!(".b2nd-{hash:016x}.tmp"))
 }
 
 /// A lock of a file. Dropping it releases the lock.

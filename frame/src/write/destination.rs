@@ -199,8 +199,8 @@ impl NewFrame {
         Ok(Frame { path: Some(path), opened, version: file.version(), ..frame.map_reader(|()| file) })
     }
 
-    /// Calls `rename` to rename the new file to the path of an existing file, which it replaces. Its arguments are the new
-    /// file, and the absolute path of the existing file.
+    /// Calls `rename` to rename the new file to the path of an existing file, which it replaces. Its arguments are the
+    /// new file, and the absolute path of the existing file.
     pub(crate) fn replace(
         self,
         rename: impl FnOnce(NamedTempFile, &Path) -> Result<(), Error>,
