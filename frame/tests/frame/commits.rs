@@ -607,6 +607,47 @@ fn readers_beside_a_writer_see_one_commit_or_changing() {
     }
 }
 
+/// While the file is replaced, the lock is released if a program has the file open.
+#[cfg(windows)]
+#[test]
+fn flush_can_be_repeated_after_another_program_has_excluded_all_writers() {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const SHARE_READ: u32 = 1;
+    const SHARE_WRITE: u32 = 2;
+    for is_sparse in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("array.b2nd");
+        squeezed(&path, is_sparse);
+        let before = files(&path);
+        let mut update = ArrayUpdate::open(&path).unwrap();
+        update.append(0, &numbers([7; 5])).unwrap();
+        let open = |share_mode| File::options().read(true).share_mode(share_mode).open(header_file(&path));
+        // Windows does not replace the file while this reader has it open.
+        let reader = open(SHARE_READ | SHARE_WRITE).unwrap();
+        let (flushed, excluding) = thread::scope(|scope| {
+            let excluding = scope.spawn(|| {
+                loop {
+                    if let Ok(file) = open(SHARE_READ) {
+                        return file;
+                    }
+                    thread::yield_now();
+                }
+            });
+            (update.flush(), excluding.join().unwrap())
+        });
+        refused(ErrorKind::Io, flushed);
+        assert!(files(&path) == before);
+        refused(ErrorKind::Locked, update.flush());
+        drop((excluding, reader));
+        update.flush().unwrap();
+        assert_eq!(shape(&path), [24]);
+        assert!(errors(&path).is_empty());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        refused(ErrorKind::Locked, ArrayUpdate::open(&path));
+    }
+}
+
 /// Sets the times of all files of a frame to an hour ago. Without this, the next write could have the same time.
 fn set_old(path: &Path) {
     let long_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
