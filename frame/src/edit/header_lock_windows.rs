@@ -239,10 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn take_is_none_while_a_new_file_is_announced() {
+    fn take_is_none_while_a_new_file_is_announced_but_an_error_without_a_file() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["a.b2nd".to_owned(), "x".repeat(250), "\u{6570}".repeat(85)] {
             let path = folder.path().join(name);
+            assert_eq!(take(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
             fs::write(&path, "old").unwrap();
             fs::write(announced_path(&path), "new").unwrap();
             let new = open_unshared(&announced_path(&path)).unwrap().unwrap();
