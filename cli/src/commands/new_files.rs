@@ -27,8 +27,8 @@ use crate::terminal::Progress;
 
 /// The conversions or the salvages of a run. Each of them makes a new file.
 pub(super) trait Maker: Sync {
-    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` is true if the user
-    /// gave FROM itself. Otherwise FROM was found in a folder or below a URL.
+    /// Makes the file TO from FROM. TO must not exist yet, except for `convert --append`. `is_named` is true if the
+    /// user gave FROM itself. Otherwise FROM was found in a folder or below a URL.
     fn make(&self, from: &Address, to: &Path, is_named: bool) -> Result<Made, Failure>;
 
     /// Whether to skip an input whose new file would be `to`. Skipped inputs are counted in [`Counts`].

@@ -55,9 +55,9 @@ use crate::write::frame_plan::{MAX_VLMETALAYERS, Sizes, check_name};
 ///
 /// In a sparse frame, a commit adds new chunk files, replaces `chunks.b2frame`, and removes the old chunk files.
 ///
-/// On Windows, some file systems, such as exFAT and some network shares, do not replace an open file. There a commit that
-/// replaces a file fails with [`Io`](crate::ErrorKind::Io) while another program, or a `Frame` or `Array` of this one,
-/// has the file open. Such a commit can be repeated.
+/// On Windows, some file systems, such as exFAT and some network shares, do not replace an open file. There a commit
+/// that replaces a file fails with [`Io`](crate::ErrorKind::Io) while another program, or a `Frame` or `Array` of this
+/// one, has the file open. Such a commit can be repeated.
 ///
 /// New files get the attributes of the old file, or of the old `chunks.b2frame`: the mode, the owner, the group and, on
 /// Linux, the access control list. If the system does not allow one of these attributes to be set, this attribute is

@@ -220,8 +220,8 @@ impl<'p> Job<'p> {
                     lock: &mut lock,
                     changes_items: *changes_items,
                 };
-                // The caller gets a reader that keeps no writer away. It is opened before the rename, because no error may
-                // occur after the rename.
+                // The caller gets a reader that keeps no writer away. It is opened before the rename, because no error
+                // may occur after the rename.
                 let reader = new.reader()?;
                 commit.by_rename(frame, new, after.header_bytes())?;
                 (reader, path)

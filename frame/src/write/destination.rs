@@ -173,7 +173,7 @@ impl NewFrame {
     // failure, and `check` then reports this.
     pub(crate) fn sync(&self) -> Result<(), Error> {
         let synced = self.file().sync_all().and_then(|()| match self.directory() {
-            Some(directory) => sync(File::open(directory).ok().as_ref()),
+            Some(directory) => File::open(directory).map_or(Ok(()), |directory| directory.sync_all()),
             None => Ok(()),
         });
         synced.map_err(|error| self.unwritable(error))
@@ -212,8 +212,7 @@ impl NewFrame {
             Temporary::Directory(..) => Err(Error::writing(ErrorKind::IsADirectory.into())),
         };
         renamed.map_err(|error| error.at(Some(&to)))?;
-        // An error is ignored here, because the new file is complete and already renamed.
-        let _ = sync(folder.handle.as_ref());
+        folder.sync_rename();
         Ok(())
     }
 
@@ -244,8 +243,7 @@ impl NewFrame {
                 (file, path)
             }
         };
-        // An error is ignored here, because the new file is complete and already renamed.
-        let _ = sync(folder.handle.as_ref());
+        folder.sync_rename();
         Ok(new)
     }
 }
@@ -355,15 +353,16 @@ impl Folder {
         let handle = File::open(&path).ok();
         Ok(Self { path, handle })
     }
+
+    /// Syncs the folder, so a rename in it survives a crash.
+    fn sync_rename(&self) {
+        // An error is ignored here, because the new file is complete and already renamed.
+        let _ = self.handle.as_ref().map(File::sync_all);
+    }
 }
 
 /// The absolute path without links. On some drives, such as some RAM disks, Windows cannot resolve links. The result is
 /// then the absolute path with its links, or an error if the path itself is a link.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path).or_else(|error| if path.is_symlink() { Err(error) } else { path::absolute(path) })
-}
-
-/// Syncs a folder, so a rename in it survives a crash.
-fn sync(folder: Option<&File>) -> io::Result<()> {
-    folder.map_or(Ok(()), File::sync_all)
 }

@@ -678,13 +678,13 @@ fn a_chunk_file_with_a_number_that_a_later_commit_uses_again_is_changing() {
     };
     let ways: [&dyn Fn(&Path) -> Frame; 4] = [
         &|path| {
-            copy_tree(&old, path);
+            put_sparse(path);
             Frame::open(path).unwrap()
         },
         &made,
         &|path| rewritten(&old, path),
         &|path| {
-            copy_tree(&old, path);
+            put_sparse(path);
             rewritten(path, path)
         },
     ];
