@@ -395,10 +395,11 @@ impl Block<'_> {
     /// Divides the items of the [`extent`](Block::extent) into runs. A run is contiguous both in the decompressed chunk
     /// and in the selection, so one copy operation is enough for it.
     ///
-    /// Each run is as long as possible. Usually a run is one row of the extent, that is, all items along the last
-    /// dimension. If the rows of the extent, of the block and of the selection have the same length, there is no gap
-    /// between two rows, so a run can have several rows. A run never continues along a dimension with a step above 1.
-    /// So if the last dimension has such a step, each run is a single item.
+    /// Usually a run is one row of the extent, that is, all items along the last dimension. If the rows of the extent,
+    /// of the block and of the selection have the same length, there is no gap between two rows, so a run can have
+    /// several rows. A run never continues along a dimension in which the extent has a step above 1. So if the last
+    /// dimension has such a step, each run is a single item. If no dimension has such a step, each run is as long as
+    /// possible.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};

@@ -76,7 +76,7 @@ fn number(count: usize) -> u64 {
 fn small() -> impl Strategy<Value = Vectors> {
     let axis = prop_oneof![
         1 => (Just(0_i64), Just(0_i32), 0..3_i32),
-        20 => (0..8_i64, 1..5_i32, 1..4_i32),
+        20 => (0..8_i64, 1..6_i32, 1..5_i32),
         3 => (0..4_i64, 1..8_i32, 1..8_i32),
     ];
     prop::collection::vec(axis, 0..4).prop_map(|axes| {
@@ -86,13 +86,15 @@ fn small() -> impl Strategy<Value = Vectors> {
     })
 }
 
-/// Small shapes, a slice of the array, and the steps of the slice. Half of the steps are 1.
+/// Small shapes, a slice of the array, and the steps of the slice. Half of the steps are 1, and most others leave
+/// several items in a block.
 fn sliced() -> impl Strategy<Value = (Vectors, Vec<Range<u64>>, Vec<u64>)> {
-    (small(), prop::collection::vec(any::<(u64, u64, bool, u64)>(), 4)).prop_map(|(vectors, cuts)| {
-        let cut = |(&items, &(a, b, has_step, step)): (&i64, &(u64, u64, bool, u64))| {
-            let items = items.unsigned_abs() + 1;
-            let (a, b) = (a % items, b % items);
-            (a.min(b)..a.max(b), if has_step { step % items + 1 } else { 1 })
+    let step = prop_oneof![4 => Just(1_u64), 3 => 2..4_u64, 1 => 4..10_u64];
+    (small(), prop::collection::vec((any::<(u64, u64, bool)>(), step), 4)).prop_map(|(vectors, cuts)| {
+        let cut = |(&items, &((a, b, is_whole), step)): (&i64, &((u64, u64, bool), u64))| {
+            let items = items.unsigned_abs();
+            let (a, b) = if is_whole { (0, items) } else { (a % (items + 1), b % (items + 1)) };
+            (a.min(b)..a.max(b), step)
         };
         let (slice, steps) = vectors.0.iter().zip(&cuts).map(cut).unzip();
         (vectors, slice, steps)
@@ -203,7 +205,8 @@ proptest! {
                 let inside = |x: &[u64], extent: &Extent| {
                     x.iter().zip(extent.ranges()).all(|(x, range)| range.contains(x))
                 };
-                let (mut in_runs, mut ends) = (0, None);
+                let step = block.extent().step();
+                let (mut in_runs, mut last_run) = (0, None);
                 for run in block.runs() {
                     let source = run.source(1).expect("a small chunk");
                     let target = run.target(1).expect("a small array");
@@ -211,10 +214,16 @@ proptest! {
                     prop_assert_eq!(run.source(3), Some(source.start * 3..source.end * 3));
                     prop_assert_eq!(run.nitems(), number(source.len()));
                     in_runs += run.nitems();
-                    // If a run directly followed the run before it both in the chunk and in the slice, the two runs
-                    // should have been one run.
-                    prop_assert_ne!(ends, Some((source.start, target.start)));
-                    ends = Some((source.end, target.end));
+                    // If a run directly follows the run before it both in the chunk and in the slice, a dimension with
+                    // a step above 1 keeps them apart: the dimension along which the runs follow each other, or a
+                    // later one. Otherwise the two runs should have been one run.
+                    if let Some((end, start)) = last_run.replace(((source.end, target.end), *run.start())) {
+                        let along = run.start().iter().zip(start.iter()).take_while(|(x, y)| x == y).count();
+                        let has_step = step[along..].iter().any(|&step| step > 1);
+                        prop_assert!(has_step || end != (source.start, target.start));
+                    }
+                    // A run never continues along a dimension with a step above 1.
+                    prop_assert!(step.last().is_none_or(|&step| step == 1) || run.nitems() == 1);
                     prop_assert_eq!(numbers.get(run.start().as_ref()), Some(&target.start));
                     for (byte, target) in source.zip(target) {
                         let position = geometry.position_at(chunk.number(), byte, 1).expect("a byte");
