@@ -76,7 +76,7 @@ fn number(count: usize) -> u64 {
 fn small() -> impl Strategy<Value = Vectors> {
     let axis = prop_oneof![
         1 => (Just(0_i64), Just(0_i32), 0..3_i32),
-        20 => (0..8_i64, 1..6_i32, 1..5_i32),
+        20 => (0..10_i64, 1..6_i32, 1..5_i32),
         3 => (0..4_i64, 1..8_i32, 1..8_i32),
     ];
     prop::collection::vec(axis, 0..4).prop_map(|axes| {
@@ -106,7 +106,7 @@ fn geometry((shape, chunkshape, blockshape): &Vectors) -> Geometry {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn geometry_counts_every_place(vectors in small()) {
