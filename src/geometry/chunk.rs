@@ -397,9 +397,8 @@ impl Block<'_> {
     ///
     /// Usually a run is one row of the extent, that is, all items along the last dimension. If the rows of the extent,
     /// of the block and of the selection have the same length, there is no gap between two rows, so a run can have
-    /// several rows. A run never continues along a dimension in which the extent has a step above 1. So if the last
-    /// dimension has such a step, each run is a single item. If no dimension has such a step, each run is as long as
-    /// possible.
+    /// several rows. Along a dimension in which the extent has a step above 1, and along the dimensions before it, a
+    /// run has one item. Apart from that, each run is as long as possible.
     ///
     /// ```
     /// use b2nd_serde::{Geometry, Shapes};
@@ -412,6 +411,10 @@ impl Block<'_> {
     /// // A slice without the last item of each row.
     /// let block = geometry.chunks_in(&[0..6, 0..5, 0..3])?.next().unwrap().blocks().next().unwrap();
     /// assert!(block.runs().map(|run| run.nitems()).eq([3; 10]));
+    ///
+    /// // Every second row.
+    /// let block = geometry.chunks_in_steps(&[0..6, 0..5, 0..4], &[1, 2, 1])?.next().unwrap().blocks().next().unwrap();
+    /// assert!(block.runs().map(|run| run.nitems()).eq([4; 6]));
     /// # Ok::<(), b2nd_serde::geometry::Error>(())
     /// ```
     #[must_use]

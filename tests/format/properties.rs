@@ -72,6 +72,13 @@ fn almost() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// Any bytes. Most begin as a metalayer does, because without that, reading ends at the first bytes.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let start = (0x95..=0x97_u8, 0..3_u8).prop_map(|(entries, ndim)| vec![entries, 0, ndim, 0x90 + ndim]);
+    let start = prop_oneof![1 => Just(vec![]), 15 => start];
+    (start, vec(any::<u8>(), 0..100)).prop_map(|(start, rest)| [start, rest].concat())
+}
+
 /// Asserts the promises that hold for any bytes. Returns whether the bytes are a metalayer.
 fn hold_for_any(bytes: &[u8]) -> bool {
     let read = from_slice::<Meta>(bytes);
@@ -134,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn from_slice_rejects_any_bytes_or_to_vec_writes_them_back(bytes in vec(any::<u8>(), 0..100)) {
+    fn from_slice_rejects_any_bytes_or_to_vec_writes_them_back(bytes in any_bytes()) {
         hold_for_any(&bytes);
     }
 
@@ -158,6 +165,6 @@ fn from_slice_rejects_an_edited_metalayer_or_to_vec_writes_it_back() {
     });
     result.unwrap_or_else(|error| panic!("{error}"));
     // About a sixth of the metalayers only get another number or letter.
-    let least = runner.config().cases / 32;
+    let least = runner.config().cases / 64;
     assert!(read.get() >= least && rejected.get() >= least, "{read:?} are read, {rejected:?} are not");
 }

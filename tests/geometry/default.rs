@@ -1,5 +1,7 @@
 //! The default chunk and block shapes.
 
+use std::ops::Range;
+
 use b2nd_serde::{Geometry, Shapes};
 #[cfg(feature = "alloc")]
 use b2nd_serde::{MAX_NDIM, Meta};
@@ -41,11 +43,16 @@ fn with_default_shapes_names_too_many_dimensions() {
     assert_eq!(error.to_string(), "ndim is 17, but must be 0 to 16");
 }
 
+fn shapes(ndim: Range<usize>) -> impl Strategy<Value = Vec<u64>> {
+    let items = prop_oneof![2 => 0..5_u64, 3 => 1..200_u64, 3 => 0..5_000_u64, 1 => 0..1_u64 << 40];
+    prop::collection::vec(items, ndim)
+}
+
 proptest! {
     #[test]
     fn default_chunkshape_and_default_blockshape_are_valid_and_within_their_targets(
-        shape in prop::collection::vec(prop_oneof![0..5_u64, 0..5_000_u64, 0..1_u64 << 40], 0..=16),
-        typesize in prop_oneof![1..20_usize, 1..1_usize << 24],
+        shape in prop_oneof![3 => shapes(0..5), 1 => shapes(0..17)],
+        typesize in prop_oneof![5 => 1..20_usize, 2 => 20..5_000_usize, 1 => 1..1_usize << 24],
     ) {
         let (chunkshape, blockshape) = chunks_and_blocks(&shape, typesize);
         let nbytes = |shape: &[u64]| product(shape) * typesize as u64;

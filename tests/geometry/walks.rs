@@ -2,6 +2,7 @@
 //! single steps.
 
 use std::fmt::Debug;
+use std::ops::Range;
 
 use b2nd_serde::geometry::{Error, ErrorKind};
 use b2nd_serde::{Geometry, Shapes};
@@ -49,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn chunks_blocks_runs_and_kept_chunks_go_as_by_steps(axes in small()) {
+    fn chunks_blocks_runs_and_kept_chunks_go_as_by_steps(axes in small(), steps in [1..4_u64, 1..4, 1..4]) {
         let (shapes, parts): (Vec<_>, Vec<_>) = axes.into_iter().unzip();
         let (shape, new_shape): (Vec<_>, Vec<_>) = shapes.into_iter().unzip();
         let (chunkshape, blockshape): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
@@ -57,7 +58,9 @@ proptest! {
         assert_as_by_steps(geometry.chunks());
         let slice: Vec<_> = geometry.shape().iter().map(|&items| items / 3..items).collect();
         let in_slice = geometry.chunks_in(&slice).expect("the slice is within the array");
-        for chunk in geometry.chunks().take(2).chain(in_slice) {
+        let in_steps = geometry.chunks_in_steps(&slice, &steps[..slice.len()]).expect("no step is 0");
+        assert_as_by_steps(in_steps.clone());
+        for chunk in geometry.chunks().take(2).chain(in_slice).chain(in_steps) {
             assert_as_by_steps(chunk.blocks());
             for block in chunk.blocks().take(2) {
                 assert_as_by_steps(block.runs());
@@ -160,6 +163,21 @@ fn runs_go_on_as_long_as_nothing_lies_between() -> Result<(), Error> {
         assert_eq!(block.runs().len(), runs, "{geometry:?}");
         assert!(block.runs().all(|run| run.nitems() == nitems), "{geometry:?}");
     }
+    // A run ends at each item of a dimension with a step, even if the next run follows directly in the block and in the
+    // slice: here the second and the third run.
+    let runs = |shape: &[i64], parts: &[i32], slice: &[Range<u64>], steps: &[u64]| -> Result<Vec<_>, Error> {
+        let geometry = Geometry::new(Shapes { shape, chunkshape: parts, blockshape: parts })?;
+        let block = geometry.chunks_in_steps(slice, steps)?.next().and_then(|chunk| chunk.blocks().next());
+        Ok(block
+            .expect("a block")
+            .runs()
+            .map(|run| (run.source(1).unwrap(), run.target(1).unwrap()))
+            .collect())
+    };
+    let found = runs(&[2, 3], &[2, 3], &[0..2, 0..3], &[1, 2])?;
+    assert_eq!(found, [(0..1, 0..1), (2..3, 1..2), (3..4, 2..3), (5..6, 3..4)]);
+    let found = runs(&[2, 3, 2], &[2, 3, 2], &[0..2, 0..3, 0..2], &[1, 2, 1])?;
+    assert_eq!(found, [(0..2, 0..2), (4..6, 2..4), (6..8, 4..6), (10..12, 6..8)]);
     Ok(())
 }
 

@@ -127,9 +127,15 @@ fn lost_page_does_not_search_the_parts_of_a_zstd_stream_that_are_data() {
 fn lost_page_and_lost_end_take_any_bytes() {
     let mut rng = Rng::with_seed(1);
     for _ in 0..3_000 {
-        let mut bytes: Vec<u8> = (0..rng.usize(..400)).map(|_| rng.u8(..) & rng.u8(..)).collect();
+        let mut bytes: Vec<u8> = (0..rng.usize(..12_000)).map(|_| rng.u8(..) & rng.u8(..)).collect();
+        // Zeros that can be a lost page, often at the end.
+        let zeros = if rng.bool() { rng.usize(60..200) } else { rng.usize(4_000..5_000) }.min(bytes.len());
+        let start = bytes.len() - zeros;
+        let start = if rng.bool() { start } else { rng.usize(..=start) };
+        bytes[start..start + zeros].fill(0);
         if rng.bool() {
-            let start: Vec<u8> = [&[200, 0, 0, 0][..], b"\x28\xb5\x2f\xfd"].concat();
+            let stream_len = if rng.u8(..4) > 0 { bytes.len().saturating_sub(4) } else { 200 };
+            let start = [&u32::try_from(stream_len).unwrap().to_le_bytes()[..], b"\x28\xb5\x2f\xfd"].concat();
             bytes.splice(..bytes.len().min(start.len()), start);
         }
         let codec = rng.choice([Codec::ZSTD, Codec::ZSTD, Codec::LZ4, Codec::ZLIB]).unwrap();

@@ -72,12 +72,28 @@ fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
     plan.finish().unwrap()
 }
 
-/// A random slice inside the array: a range and a step for each dimension.
+/// A random slice inside the array: a range and a step for each dimension. Half of the ranges are whole, and few are
+/// empty. Most steps are so short that a block can have several items of the slice.
 fn random_slice(rng: &mut fastrand::Rng, whole: &[Range<u64>]) -> Vec<(Range<u64>, u64)> {
     let mut part = |range: &Range<u64>| {
-        let ends = [rng.u64(0..=range.end), rng.u64(0..=range.end)];
-        let step = if rng.bool() { 1 } else { rng.u64(1..=range.end.max(1)) };
-        (ends[0].min(ends[1])..ends[0].max(ends[1]), step)
+        let items = range.end;
+        let part = match rng.u8(..8) {
+            0 => {
+                let ends = [rng.u64(0..=items), rng.u64(0..=items)];
+                ends[0].min(ends[1])..ends[0].max(ends[1])
+            }
+            1..4 if items > 0 => {
+                let start = rng.u64(0..items);
+                start..rng.u64(start + 1..=items)
+            }
+            _ => 0..items,
+        };
+        let step = match rng.u8(..8) {
+            0 => rng.u64(1..=items.max(1)),
+            1..4 => rng.u64(2..4),
+            _ => 1,
+        };
+        (part, step)
     };
     whole.iter().map(&mut part).collect()
 }

@@ -92,7 +92,7 @@ fn random_items(rng: &mut Rng, count: usize) -> Vec<u16> {
 /// Creates an array of zeros with a random shape, as a contiguous or a sparse frame. Returns its model.
 fn create(path: &Path, rng: &mut Rng, is_sparse: bool) -> Model {
     let ndim = rng.usize(1..4);
-    let shape: Vec<i64> = (0..ndim).map(|_| rng.i64(0..8)).collect();
+    let shape: Vec<i64> = (0..ndim).map(|_| if rng.u8(..8) > 0 { rng.i64(1..8) } else { 0 }).collect();
     let chunkshape: Vec<i32> = (0..ndim).map(|_| rng.i32(1..5)).collect();
     let blockshape: Vec<i32> = chunkshape.iter().map(|&items| rng.i32(1..=items)).collect();
     let shapes = Shapes { shape: &shape, chunkshape: &chunkshape, blockshape: &blockshape };
@@ -112,8 +112,11 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
                 .shape
                 .iter()
                 .map(|&items| {
-                    let start = rng.u64(0..=items.unsigned_abs());
-                    start..rng.u64(start..=items.unsigned_abs())
+                    let items = items.unsigned_abs();
+                    // In few changes, the region has no items along a dimension.
+                    let least = u64::from(items > 0 && rng.u8(..8) > 0);
+                    let start = rng.u64(0..=items - least);
+                    start..rng.u64(start + least..=items)
                 })
                 .collect();
             let items = random_items(rng, indices(&region).len());
