@@ -159,21 +159,30 @@ fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
 #[test]
 fn random_histories_leave_what_an_array_in_memory_would_hold() {
     let count = std::env::var("B2ND_HISTORIES").map_or(60, |count| count.parse().unwrap());
+    let mut refused = 0;
     for seed in 0..count {
         let mut rng = Rng::with_seed(seed);
         let folder = tempfile::tempdir().unwrap();
         let is_sparse = seed % 3 == 0;
         let path = folder.path().join("a.b2nd");
         let mut model = create(&path, &mut rng, is_sparse);
-        for commit in 0..8 {
+        'history: for commit in 0..8 {
             let mut update = ArrayUpdate::open(&path).unwrap();
             for _ in 0..rng.usize(1..3) {
+                let before = model.clone();
                 for _ in 0..rng.usize(0..5) {
                     change(&mut rng, &mut update, &mut model);
                 }
-                update.flush().unwrap();
-                assert_eq!(update.meta().shape(), model.shape);
                 let what = format!("seed {seed}, commit {commit}");
+                if let Err(error) = update.flush() {
+                    // With very few bytes of chunks, the numbers of the chunk files can become too high for C-Blosc2.
+                    let is_known = error.to_string().contains("has a higher number than C-Blosc2 opens with");
+                    assert!(is_sparse && is_known, "{what}: {error}");
+                    before.is_in(&path, &what);
+                    refused += 1;
+                    break 'history;
+                }
+                assert_eq!(update.meta().shape(), model.shape);
                 model.is_in(&path, &what);
                 let header = Frame::open(&path).unwrap();
                 assert!(update.frame().header_bytes() == header.header_bytes(), "{what}");
@@ -183,6 +192,7 @@ fn random_histories_leave_what_an_array_in_memory_would_hold() {
             fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["a.b2nd"]);
     }
+    assert!(refused <= count / 50, "{refused} of {count}");
 }
 
 /// Creates an array of one dimension with the items 1 to 20, in chunks of 4 items. Returns its model.
