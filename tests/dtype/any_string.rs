@@ -134,5 +134,5 @@ fn dtype_parse_reads_or_rejects_an_edited_dtype() {
     });
     result.unwrap_or_else(|error| panic!("{error}"));
     // About one in ninety is a dtype.
-    assert!((1..1995).contains(&read.get()), "{read:?} of 2000 are read");
+    assert!((5..1995).contains(&read.get()), "{read:?} of 2000 are read");
 }

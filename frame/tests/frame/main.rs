@@ -119,6 +119,14 @@ fn reads() -> Option<u64> {
     counts.lines().find_map(|line| line.strip_prefix("syscr: ")?.parse().ok())
 }
 
+/// A random range of a dimension with `items` items. Few ranges are empty.
+#[cfg(feature = "decompress")]
+fn random_range(rng: &mut fastrand::Rng, items: u64) -> std::ops::Range<u64> {
+    let least = u64::from(items > 0 && rng.u8(..8) > 0);
+    let start = rng.u64(0..=items - least);
+    start..rng.u64(start + least..=items)
+}
+
 /// The findings of a check that does not read the chunks of the frame.
 #[track_caller]
 fn findings<R: ReadAt>(frame: &Frame<R>) -> Vec<Finding> {

@@ -17,7 +17,7 @@ use b2nd_serde::{Meta, Shapes};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::{opened, opened_array, refused};
+use crate::{opened, opened_array, random_range, refused};
 
 /// The paths of the real files that have an array and are frames of the present generation.
 fn arrays() -> Vec<PathBuf> {
@@ -77,17 +77,7 @@ fn followed(mut plan: SlicePlan, path: &Path) -> Vec<u8> {
 fn random_slice(rng: &mut fastrand::Rng, whole: &[Range<u64>]) -> Vec<(Range<u64>, u64)> {
     let mut part = |range: &Range<u64>| {
         let items = range.end;
-        let part = match rng.u8(..8) {
-            0 => {
-                let ends = [rng.u64(0..=items), rng.u64(0..=items)];
-                ends[0].min(ends[1])..ends[0].max(ends[1])
-            }
-            1..4 if items > 0 => {
-                let start = rng.u64(0..items);
-                start..rng.u64(start + 1..=items)
-            }
-            _ => 0..items,
-        };
+        let part = if rng.bool() { 0..items } else { random_range(rng, items) };
         let step = match rng.u8(..8) {
             0 => rng.u64(1..=items.max(1)),
             1..4 => rng.u64(2..4),

@@ -16,7 +16,7 @@ use b2nd_lab::{copy_tree, data};
 use b2nd_serde::{Meta, Shapes};
 use fastrand::Rng;
 
-use crate::{index_start, refused};
+use crate::{index_start, random_range, refused};
 
 /// A model of an array: the content that its file should have.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -108,17 +108,8 @@ fn create(path: &Path, rng: &mut Rng, is_sparse: bool) -> Model {
 fn change(rng: &mut Rng, update: &mut ArrayUpdate, model: &mut Model) {
     match rng.u8(..10) {
         0..4 => {
-            let region: Vec<_> = model
-                .shape
-                .iter()
-                .map(|&items| {
-                    let items = items.unsigned_abs();
-                    // In few changes, the region has no items along a dimension.
-                    let least = u64::from(items > 0 && rng.u8(..8) > 0);
-                    let start = rng.u64(0..=items - least);
-                    start..rng.u64(start + least..=items)
-                })
-                .collect();
+            let region: Vec<_> =
+                model.shape.iter().map(|&items| random_range(rng, items.unsigned_abs())).collect();
             let items = random_items(rng, indices(&region).len());
             update.write(&region, &bytes(&items)).unwrap();
             model.write(&region, &items);
